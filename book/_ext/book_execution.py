@@ -1,0 +1,71 @@
+"""Execute notebooks for the page: frames instead of widgets, one notebook per core.
+
+MyST-NB takes outputs from its cache where it has them, and would fill it one notebook
+after the other. Here the cache is filled in parallel before the pages are read. What was
+executed with another dlcore is not reused, which neither Sphinx nor the cache would notice.
+"""
+
+import hashlib
+import os
+from pathlib import Path
+
+import nbformat
+from book_figures import strip_comments
+from jupyter_cache import get_cache
+from jupyter_cache.base import CacheBundleIn
+from run_notebooks import NotebookError, execute_all
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+from sphinx.errors import ExtensionError
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def fingerprint() -> str:
+    """Hash what every notebook depends on."""
+    files = [*sorted((ROOT / "dlcore").glob("*.*")), ROOT / "requirements.txt"]
+    return hashlib.sha256(b"".join(f.read_bytes() for f in files)).hexdigest()
+
+
+def fill_cache(
+    app: Sphinx,
+    env: BuildEnvironment,
+    added: set[str],
+    changed: set[str],
+    removed: set[str],
+) -> list[str]:
+    """Execute what the cache lacks; return the pages to read again besides."""
+    cache = get_cache(env.mystnb_config.execution_cache_path)
+    stamp = Path(app.outdir).parent / "dlcore.sha256"
+    stale = not stamp.exists() or stamp.read_text() != fingerprint()
+    if stale:
+        cache.clear_cache()
+    pages = [d for d in env.found_docs if env.doc2path(d).endswith(".ipynb")]
+    todo = {}
+    for page in pages:
+        path = Path(env.doc2path(page))
+        notebook = strip_comments(nbformat.read(path, as_version=4))
+        try:
+            cache.match_cache_notebook(notebook)
+        except KeyError:
+            todo[path.relative_to(ROOT)] = notebook
+    try:
+        for path, seconds in execute_all(todo):
+            cache.cache_notebook_bundle(
+                CacheBundleIn(
+                    todo[path], str(ROOT / path), data={"execution_seconds": seconds}
+                ),
+                check_validity=False,
+                overwrite=True,
+            )
+    except NotebookError as error:
+        raise ExtensionError(str(error)) from None
+    stamp.write_text(fingerprint())
+    return pages if stale else []
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Register with Sphinx; kernels inherit the environment."""
+    os.environ["DLCORE_EXPLORE"] = "static"
+    app.connect("env-get-outdated", fill_cache)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,266 @@
+"""Figures the reader can move: one call, live in a kernel and alive in the book.
+
+``explore(draw, angle=[0, 30, 60])`` shows ``draw(angle=0)`` with a slider. Where the
+slider works depends on the environment variable ``DLCORE_EXPLORE``:
+
+- unset: the kernel redraws the figure through ipywidgets;
+- ``static``: every frame is drawn in advance and HTML controls flip through them (the
+  book sets this while it is built; ``book/_static/explore.js`` moves the frames);
+- ``still``: only the first picture is kept (``make notebooks`` sets this, so that a
+  saved notebook shows something wherever it is opened).
+"""
+
+import base64
+import inspect
+import io
+import itertools
+import json
+import math
+import os
+from collections.abc import Callable, Iterable, Mapping
+from html import escape
+from typing import Any, TypeAlias
+
+import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from PIL import Image
+
+from dlcore._check import check
+
+Value: TypeAlias = float | str
+Draw: TypeAlias = Callable[..., Figure | Axes]
+
+FRAME_SCALE = 1.5  # pixels per CSS pixel: sharp on most screens, small in the page
+PALETTE = 64  # colours per frame; line drawings look the same and weigh a third
+PLAY_MS = 400  # time per frame of an animation
+
+
+def explore(
+    draw: Draw,
+    *,
+    start: Mapping[str, Value] | None = None,
+    labels: Mapping[str, str] | None = None,
+    play: bool = False,
+    max_frames: int = 40,
+    **values: Iterable[Value],
+) -> "Explorer":
+    """Show ``draw(**choice)`` with one control per keyword of ``values``.
+
+    Args:
+        draw: makes the figure for one choice and returns it (or its axes). The first
+            paragraph of its docstring describes the picture: it is the alternative
+            text, so it is required.
+        start: the choice shown first; by default the first of each value.
+        labels: what the reader sees beside a control instead of its keyword.
+        play: add a button that runs through the only parameter.
+        max_frames: how many frames the page may carry.
+        **values: what each parameter can be. Numbers get a slider, names a menu.
+    """
+    return Explorer(draw, values, start or {}, labels or {}, play, max_frames)
+
+
+class Explorer:
+    """What :func:`explore` returns; notebooks display it."""
+
+    def __init__(
+        self,
+        draw: Draw,
+        values: Mapping[str, Iterable[Value]],
+        start: Mapping[str, Value],
+        labels: Mapping[str, str],
+        play: bool,
+        max_frames: int,
+    ) -> None:
+        self.draw, self.play = draw, play
+        self.values = {name: [_plain(v) for v in vs] for name, vs in values.items()}
+        self.labels = {name: labels.get(name, name) for name in self.values}
+        self.describe = (inspect.getdoc(draw) or "").split("\n\n")[0].replace("\n", " ")
+        self._check(start, labels, max_frames)
+        self.first = {n: _plain(start.get(n, vs[0])) for n, vs in self.values.items()}
+
+    def _check(
+        self, start: Mapping[str, Value], labels: Mapping[str, str], max_frames: int
+    ) -> None:
+        sizes = [len(vs) for vs in self.values.values()]
+        check(
+            bool(self.describe),
+            "explore: draw",
+            "have a docstring that describes the picture",
+            repr(getattr(self.draw, "__name__", self.draw)),
+            "It becomes the alternative text.",
+        )
+        check(
+            bool(sizes) and min(sizes) > 0,
+            "explore: parameters",
+            "each have at least one value",
+            self.values,
+            "Write explore(draw, angle=[0, 30, 60]).",
+        )
+        check(
+            math.prod(sizes) <= max_frames,
+            "explore: parameters",
+            f"give at most {max_frames} frames",
+            f"{' × '.join(map(str, sizes))} = {math.prod(sizes)}",
+            "Offer fewer values, or raise max_frames and mind the page's weight.",
+        )
+        check(
+            not self.play or [*map(self._is_menu, self.values)] == [False],
+            "explore: play",
+            "go with exactly one parameter, of numbers",
+            self.values,
+        )
+        for name in [*start, *labels]:
+            check(
+                name in self.values,
+                "explore: start and labels",
+                f"name one of {list(self.values)}",
+                repr(name),
+            )
+        for name, value in start.items():
+            check(
+                value in self.values[name],
+                f"explore: start[{name!r}]",
+                f"be one of {self.values[name]}",
+                repr(value),
+            )
+
+    def __repr__(self) -> str:
+        shape = ", ".join(f"{n}: {len(vs)} values" for n, vs in self.values.items())
+        return f"explore({self.draw.__name__}, {shape})"
+
+    def _is_menu(self, name: str) -> bool:
+        return isinstance(self.values[name][0], str)
+
+    def alt(self, choice: Mapping[str, Value]) -> str:
+        """Return the alternative text of one frame: the description and the values."""
+        at = ", ".join(f"{self.labels[n]} = {_text(v)}" for n, v in choice.items())
+        return f"{self.describe} ({at})"
+
+    def image(self, choice: Mapping[str, Value]) -> Image.Image:
+        """Draw one frame, in few colours."""
+        drawn = self.draw(**choice)
+        fig = drawn.figure if isinstance(drawn, Axes) else drawn
+        check(
+            isinstance(fig, Figure), "explore: draw", "return a Figure or an Axes", fig
+        )
+        buffer = io.BytesIO()
+        fig.savefig(buffer, format="png", dpi=FRAME_SCALE * fig.dpi)
+        plt.close(fig)
+        return Image.open(buffer).convert("RGB").quantize(PALETTE)
+
+    def html(self) -> str:
+        """Return the figure for a page without a kernel: all frames and controls."""
+        choices = [
+            dict(zip(self.values, vs, strict=True))
+            for vs in itertools.product(*self.values.values())
+        ]
+        images = [self.image(choice) for choice in choices]
+        frames = [
+            {"src": _data_uri(image), "alt": self.alt(choice)}
+            for image, choice in zip(images, choices, strict=True)
+        ]
+        first = choices.index(self.first)
+        controls = "".join(self._control(name) for name in self.values)
+        if self.play:
+            controls += f'<button type="button" data-ms="{PLAY_MS}">Play</button>'
+        data = json.dumps(frames).replace("</", "<\\/")
+        return (
+            f'<div class="explore">{_img(images[first], frames[first]["alt"])}'
+            f'<div class="explore-controls">{controls}</div>'
+            f'<script type="application/json">{data}</script></div>'
+        )
+
+    def _control(self, name: str) -> str:
+        texts = [_text(v) for v in self.values[name]]
+        at = self.values[name].index(self.first[name])
+        if self._is_menu(name):
+            options = "".join(
+                f"<option value={i}{' selected' if i == at else ''}>{escape(t)}</option>"
+                for i, t in enumerate(texts)
+            )
+            control = f"<select data-size={len(texts)}>{options}</select>"
+        else:
+            control = (
+                f'<input type="range" min=0 max={len(texts) - 1} value={at} '
+                f'data-size={len(texts)} data-texts="{escape(json.dumps(texts))}" '
+                f'aria-valuetext="{escape(texts[at])}">'
+                f"<output>{escape(texts[at])}</output>"
+            )
+        return f"<label><span>{escape(self.labels[name])}</span>{control}</label>"
+
+    def widget(self) -> Any:
+        """Return the figure for a live kernel: ipywidgets that redraw it."""
+        import ipywidgets as widgets
+
+        def control(name: str) -> Any:
+            kind = widgets.Dropdown if self._is_menu(name) else widgets.SelectionSlider
+            return kind(
+                options=[(_text(v), v) for v in self.values[name]],
+                value=self.first[name],
+                description=self.labels[name],
+                style={"description_width": "initial"},
+                layout={"width": "32em"},
+            )
+
+        controls = {name: control(name) for name in self.values}
+        view = widgets.HTML()
+
+        def show(_: object = None) -> None:
+            choice = {name: c.value for name, c in controls.items()}
+            view.value = _img(self.image(choice), self.alt(choice))
+
+        for c in controls.values():
+            c.observe(show, "value")
+        show()
+        rows = list(controls.values())
+        if self.play:
+            (slider,) = rows
+            player = widgets.Play(max=len(slider.options) - 1, interval=PLAY_MS)
+            widgets.link((player, "value"), (slider, "index"))
+            rows = [widgets.HBox([player, slider])]
+        return widgets.VBox([view, *rows])
+
+    def _repr_mimebundle_(
+        self, include: object = None, exclude: object = None
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        mode = os.environ.get("DLCORE_EXPLORE", "live")
+        if mode == "static":
+            return {"text/plain": repr(self), "text/html": self.html()}, {}
+        still = self.image(self.first)
+        bundle = {"image/png": _base64(still, "png"), "text/plain": repr(self)}
+        if mode == "live":
+            bundle = {**self.widget()._repr_mimebundle_(), **bundle}
+        return bundle, {"image/png": {"width": _css_width(still)}}
+
+
+def _plain(value: Any) -> Value:
+    """NumPy scalars become Python numbers."""
+    return value.item() if hasattr(value, "item") else value
+
+
+def _text(value: Value) -> str:
+    return value if isinstance(value, str) else f"{value:g}".replace("-", "−")
+
+
+def _css_width(image: Image.Image) -> int:
+    return round(image.width / FRAME_SCALE)
+
+
+def _base64(image: Image.Image, format: str) -> str:
+    buffer = io.BytesIO()
+    if format == "webp":
+        image.convert("RGB").save(buffer, format, lossless=True, method=4)
+    else:
+        image.save(buffer, format, optimize=True)
+    return base64.b64encode(buffer.getvalue()).decode()
+
+
+def _data_uri(image: Image.Image) -> str:
+    return f"data:image/webp;base64,{_base64(image, 'webp')}"
+
+
+def _img(image: Image.Image, alt: str) -> str:
+    return (
+        f'<img src="{_data_uri(image)}" width={_css_width(image)} alt="{escape(alt)}">'
+    )
