@@ -39,7 +39,8 @@ def fill_cache(
     stamp = Path(app.outdir).parent / "dlcore.sha256"
     stale = not stamp.exists() or stamp.read_text() != fingerprint()
     if stale:
-        cache.clear_cache()
+        for record in cache.list_cache_records():
+            cache.remove_cache(record.pk)
     pages = [d for d in env.found_docs if env.doc2path(d).endswith(".ipynb")]
     todo = {}
     for page in pages:

@@ -1,0 +1,74 @@
+# Everything a reader, teacher or contributor runs. `make help` lists it.
+
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/ready
+NB ?= $(shell find book -name '*.ipynb' -not -path '*/.ipynb_checkpoints/*' -not -path '*/assignments/*')
+PORT ?= 8000
+
+# One thread per process: processes that share cores and use all of them fight.
+export OMP_NUM_THREADS = 1
+export MKL_NUM_THREADS = 1
+export OPENBLAS_NUM_THREADS = 1
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+
+.DEFAULT_GOAL := help
+.PHONY: help book test lint package notebooks-test site-test notebooks lab serve clean
+
+help:  ## list these commands
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+book: $(READY)  ## build the book into _build/html
+	$(BIN)/jupyter-book build -q -W --keep-going .
+
+test: lint package notebooks-test book site-test  ## run every check
+
+lint: $(READY)  ## style and types
+	$(BIN)/ruff format --check . || { echo 'To mend the layout, run: .venv/bin/ruff format'; exit 1; }
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+package: $(READY)  ## test dlcore, the extensions and the rules for notebooks
+	$(BIN)/pytest -q -n auto --ignore tests/test_site.py
+
+notebooks-test: $(READY)  ## execute every notebook and compare with its stored outputs
+	$(BIN)/pytest -q -n auto --dist loadfile -p no:cacheprovider --nbval --nbval-current-env \
+		--nbval-cell-timeout 300 $(NB) || { \
+		echo 'A cell above printed something else than is stored in the notebook ("+" is stored, "-" is new).'; \
+		echo 'If the new output is right, run: make notebooks NB=<the notebook>   and commit it.'; exit 1; }
+
+site-test: $(READY) book  ## test the rendered book in Chromium
+	$(BIN)/pytest -q -rs tests/test_site.py
+
+notebooks: $(READY)  ## execute notebooks in place: all, or NB=book/.../x.ipynb
+	$(BIN)/python book/_ext/run_notebooks.py $(NB)
+
+lab: $(READY)  ## open the notebooks in JupyterLab
+	$(BIN)/jupyter lab --notebook-dir book
+
+serve: book  ## serve the book on http://localhost:8000 (PORT=...)
+	$(BIN)/python -m http.server --directory _build/html $(PORT)
+
+clean:  ## remove what these commands made
+	rm -rf .venv _build
+
+# The environment: made once, and again when a requirement changes.
+$(READY): requirements.txt constraints.txt pyproject.toml dlcore/data.py
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "Python 3.11 or newer is needed; '$(PYTHON)' is $$($(PYTHON) --version 2>&1)."; \
+		echo 'Name another one with: make book PYTHON=python3.11'; exit 1; }
+	@$(PYTHON) -m venv .venv || { \
+		echo 'Could not make .venv. On Debian and Ubuntu, install python3-venv.'; exit 1; }
+	@echo 'Installing the requirements into .venv (some minutes the first time) ...'
+	@$(BIN)/pip install -q -r requirements.txt > .venv/pip.log 2>&1 || { \
+		tail -n 5 .venv/pip.log; echo; \
+		if grep -q -E 'Retrying|connection|resolve' .venv/pip.log; then \
+			echo 'The package index could not be reached. Check the network, then run make again.'; \
+		else \
+			echo 'A pinned version could not be installed (above; all of it in .venv/pip.log).'; \
+			echo 'Mend its line in requirements.txt or constraints.txt, then run make again.'; \
+		fi; exit 1; }
+	@$(BIN)/pip install -q --no-deps --no-build-isolation -e . >> .venv/pip.log 2>&1 || { \
+		tail -n 5 .venv/pip.log; echo 'dlcore could not be installed; see .venv/pip.log.'; exit 1; }
+	@$(BIN)/python -m dlcore.data
+	@touch $@

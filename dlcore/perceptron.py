@@ -1,0 +1,332 @@
+r"""The perceptron: a threshold unit that learns from its mistakes.
+
+Points are the rows of ``X``, labels ``y`` are ±1. A unit with weights ``w`` and bias ``b``
+answers :math:`\operatorname{sgn}(w \cdot x + b)`; without a bias, ``b = 0``.
+
+Multiplying each point by its label, :math:`z_i = y_i (x_i, 1)`, turns both classes into
+one: ``w`` separates the data if and only if :math:`w \cdot z_i > 0` for all ``i``. The
+linear programs and the learning algorithm below are written in these *signed points*.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+from numpy import ndarray
+from numpy.random import Generator
+from scipy.optimize import linprog, nnls
+
+from dlcore._check import check
+from dlcore.neurons import sign
+
+BLOCK = 64  # points looked at together when searching the next mistake
+MAX_PAIRS = 1_000_000  # how many pairs max_margin holds in memory
+
+
+def predict(
+    w: Float[ndarray, "n"], b: float, X: Float[ndarray, "s n"], at0: float = 0.0
+) -> Float[ndarray, "s"]:
+    r"""Classify points: :math:`\operatorname{sgn}(Xw + b)`, ``at0`` on the boundary."""
+    return sign(X @ w + b, at0)
+
+
+def hesse(w: Float[ndarray, "n"], b: float) -> tuple[Float[ndarray, "n"], float]:
+    r"""Return the boundary :math:`w \cdot x + b = 0` in Hesse normal form.
+
+    Returns:
+        The unit normal :math:`n = w / \|w\|` and the signed distance
+        :math:`d = -b / \|w\|` of the boundary from the origin: :math:`n \cdot x = d`.
+    """
+    length = _length("hesse", w)
+    return w / length, -b / length
+
+
+def signed_distance(
+    w: Float[ndarray, "n"],
+    b: float,
+    X: Float[ndarray, "s n"],
+    y: Float[ndarray, "s"],
+) -> Float[ndarray, "s"]:
+    r"""Return :math:`y (w \cdot x + b) / \|w\|`: positive where the answer is right."""
+    return y * (X @ w + b) / _length("signed_distance", w)
+
+
+def margin(
+    w: Float[ndarray, "n"],
+    b: float,
+    X: Float[ndarray, "s n"],
+    y: Float[ndarray, "s"],
+) -> float:
+    """Return the smallest signed distance: positive if every answer is right."""
+    return float(signed_distance(w, b, X, y).min())
+
+
+@dataclass(frozen=True)
+class History:
+    r"""All weights that the perceptron algorithm went through.
+
+    Attributes:
+        w: the weights :math:`w_t` after ``t`` updates; row 0 is the start.
+        b: the bias after ``t`` updates.
+        mistakes: the point that caused each update.
+        seen: how many points had been looked at before each update.
+        looked: how many points were looked at in all.
+        converged: whether a whole pass brought no mistake.
+        cycle: how many passes it takes to come back to the same weights at the start of
+            a pass, if that happened; the algorithm would then go round for ever.
+    """
+
+    w: Float[ndarray, "t1 n"]
+    b: Float[ndarray, "t1"]
+    mistakes: Int[ndarray, "t"]
+    seen: Int[ndarray, "t"]
+    looked: int
+    converged: bool
+    cycle: int | None
+
+    @property
+    def updates(self) -> int:
+        """Number of updates."""
+        return len(self.mistakes)
+
+
+def fit(
+    X: Float[ndarray, "s n"],
+    y: Float[ndarray, "s"],
+    *,
+    bias: bool = True,
+    order: Sequence[int] | Int[ndarray, "s"] | None = None,
+    rng: Generator | None = None,
+    max_updates: int = 100_000,
+) -> History:
+    r"""Learn by the perceptron algorithm (Rosenblatt 1958), starting from zero.
+
+    Go through the points again and again; at a mistake, :math:`y (w \cdot x + b) \le 0`,
+
+    .. math:: w \leftarrow w + y x, \qquad b \leftarrow b + y.
+
+    Stop after a pass without a mistake, when the weights at the start of a pass repeat,
+    or after ``max_updates``.
+
+    Args:
+        X: points.
+        y: labels ±1.
+        bias: learn a bias; otherwise it stays zero.
+        order: in which order a pass visits the points; by default as they come.
+        rng: shuffle the points before every pass (then repeats prove nothing).
+        max_updates: when to give up.
+    """
+    Z = signed_points(X, y, bias)
+    order = np.arange(len(Z)) if order is None else np.asarray(order)
+    check(
+        sorted(order) == list(range(len(Z))),
+        "fit: order",
+        f"hold each of the {len(Z)} points once",
+        order,
+    )
+    w = np.zeros(Z.shape[1])
+    weights, mistakes, seen = [w], [], []
+    passes: dict[bytes, int] = {}
+    looked, converged, cycle = 0, False, None
+    while not converged and cycle is None and len(mistakes) < max_updates:
+        if rng is not None:
+            order = rng.permutation(len(Z))
+        elif w.tobytes() in passes:
+            cycle = len(passes) - passes[w.tobytes()]
+            break
+        passes[w.tobytes()] = len(passes)
+        i, before = 0, len(mistakes)
+        while i < len(Z) and len(mistakes) < max_updates:
+            # Mistakes get rare: test a block of points at once, go on behind the first.
+            wrong = Z[order[i : i + BLOCK]] @ w <= 0
+            step = int(wrong.argmax()) + 1 if wrong.any() else len(wrong)
+            i, looked = i + step, looked + step
+            if wrong.any():
+                w = w + Z[order[i - 1]]
+                weights.append(w)
+                mistakes.append(order[i - 1])
+                seen.append(looked)
+        converged = i == len(Z) and len(mistakes) == before
+    W = np.array(weights)
+    return History(
+        w=W[:, :-1] if bias else W,
+        b=W[:, -1] if bias else np.zeros(len(W)),
+        mistakes=np.array(mistakes, dtype=int),
+        seen=np.array(seen, dtype=int),
+        looked=looked,
+        converged=converged,
+        cycle=cycle,
+    )
+
+
+def pocket(
+    history: History, X: Float[ndarray, "s n"], y: Float[ndarray, "s"]
+) -> tuple[Float[ndarray, "n"], float]:
+    """Return the weights of the history that make the fewest mistakes (Gallant 1990)."""
+    best = int(errors(history, X, y).argmin())
+    return history.w[best], float(history.b[best])
+
+
+def averaged(history: History) -> tuple[Float[ndarray, "n"], float]:
+    """Return the mean over all points looked at of the weights used (Freund 1999)."""
+    used = np.diff(history.seen, prepend=0, append=history.looked)
+    weight = used / used.sum()
+    return weight @ history.w, float(weight @ history.b)
+
+
+def errors(
+    history: History, X: Float[ndarray, "s n"], y: Float[ndarray, "s"]
+) -> Float[ndarray, "t1"]:
+    """Return the fraction of wrong answers after each update."""
+    return np.mean(sign(X @ history.w.T + history.b) != y[:, None], axis=0)
+
+
+def novikoff_bound(
+    X: Float[ndarray, "s n"],
+    y: Float[ndarray, "s"],
+    w: Float[ndarray, "n"],
+    b: float | None = None,
+) -> float:
+    r"""Return :math:`R^2 / \gamma^2`, which the number of updates cannot exceed.
+
+    Args:
+        X: points.
+        y: labels ±1.
+        w: weights that separate the data; :math:`\gamma` is their margin.
+        b: their bias, if the algorithm learns one. Both :math:`R` and :math:`\gamma` are
+            then measured on the points :math:`(x, 1)`, where the algorithm lives.
+    """
+    Z = signed_points(X, y, bias=b is not None)
+    v = w if b is None else np.append(w, b)
+    gamma = float((Z @ v).min()) / _length("novikoff_bound", v)
+    check(
+        gamma > 0,
+        "novikoff_bound: w",
+        "separate the data",
+        f"margin {gamma:.3g}",
+        "Take it from separate or max_margin.",
+    )
+    return float((Z**2).sum(axis=1).max()) / gamma**2
+
+
+def separate(
+    X: Float[ndarray, "s n"], y: Float[ndarray, "s"], bias: bool = True
+) -> tuple[Float[ndarray, "n"], float] | None:
+    r"""Find separating weights by linear programming: :math:`w \cdot z_i \ge 1`.
+
+    Returns:
+        ``(w, b)``, or None if the data are not separable; then :func:`certificate` has
+        the reason.
+    """
+    Z = signed_points(X, y, bias)
+    found = linprog(
+        np.zeros(Z.shape[1]), A_ub=-Z, b_ub=-np.ones(len(Z)), bounds=(None, None)
+    )
+    return _split(found.x, bias) if found.success else None
+
+
+def certificate(
+    X: Float[ndarray, "s n"], y: Float[ndarray, "s"], bias: bool = True
+) -> Float[ndarray, "s"] | None:
+    r"""Find a proof that no weights separate the data, by linear programming.
+
+    Returns:
+        Multipliers :math:`\lambda \ge 0` that sum to 1 with :math:`\sum_i \lambda_i z_i
+        = 0`, or None if the data are separable. Weights with all :math:`w \cdot z_i > 0`
+        would give :math:`0 = w \cdot \sum_i \lambda_i z_i > 0`.
+    """
+    Z = signed_points(X, y, bias)
+    found = linprog(
+        np.zeros(len(Z)),
+        A_eq=np.vstack([Z.T, np.ones(len(Z))]),
+        b_eq=np.append(np.zeros(Z.shape[1]), 1.0),
+    )
+    return found.x if found.success else None
+
+
+def max_margin(
+    X: Float[ndarray, "s n"], y: Float[ndarray, "s"], bias: bool = True
+) -> tuple[Float[ndarray, "n"], float]:
+    r"""Return the separating weights, of length 1, with the largest margin.
+
+    With a bias they point along the shortest segment between the convex hulls of the two
+    classes, which is the point closest to zero in the hull of all differences
+    :math:`x_i - x_j` of a positive and a negative point; without, in the hull of the
+    signed points. Non-negative least squares finds it, for all sums of the multipliers
+    give the same direction.
+    """
+    Z = signed_points(X, y, bias=False)
+    if bias:
+        plus, minus = X[y > 0], X[y < 0]
+        check(
+            len(plus) > 0 and len(minus) > 0,
+            "max_margin: y",
+            "have both labels",
+            f"{len(plus)} positive and {len(minus)} negative",
+        )
+        check(
+            len(plus) * len(minus) <= MAX_PAIRS,
+            "max_margin: pairs of points",
+            f"number at most {MAX_PAIRS:,}",
+            f"{len(plus) * len(minus):,}",
+            "Use a solver for support vector machines.",
+        )
+        Z = (plus[:, None] - minus[None]).reshape(-1, X.shape[1])
+    A, target = np.vstack([Z.T, np.ones(len(Z))]), np.append(np.zeros(Z.shape[1]), 1.0)
+    lam = nnls(A, target)[0]
+    closest = Z.T @ lam / lam.sum()
+    check(
+        bool((Z @ closest).min() > 1e-12 * (Z**2).sum(axis=1).max()),
+        "max_margin: data",
+        "be linearly separable",
+        "no separating plane",
+        "certificate() returns the proof.",
+    )
+    w = closest / np.linalg.norm(closest)
+    b = -((plus @ w).min() + (minus @ w).max()) / 2 if bias else 0.0
+    return w, float(b)
+
+
+def version_arc(
+    X: Float[ndarray, "s 2"], y: Float[ndarray, "s"]
+) -> tuple[float, float] | None:
+    r"""Return the angles of all weights in the plane that separate without a bias.
+
+    Each point allows the half circle around its signed point; what they all allow is an
+    arc. The angles satisfy ``low < high < low + pi``; None if nothing is left.
+    """
+    Z = signed_points(X, y, bias=False)
+    angle = np.arctan2(Z[:, 1], Z[:, 0])
+    turn = (angle - angle[0] + np.pi) % (2 * np.pi) - np.pi  # relative to the first
+    low, high = turn.max() - np.pi / 2, turn.min() + np.pi / 2
+    return (float(angle[0] + low), float(angle[0] + high)) if low < high else None
+
+
+def signed_points(
+    X: Float[ndarray, "s n"], y: Float[ndarray, "s"], bias: bool
+) -> Float[ndarray, "s m"]:
+    r"""Return :math:`z_i = y_i (x_i, 1)` with a bias, :math:`z_i = y_i x_i` without."""
+    check(len(X) > 0, "X", "have at least one point", f"shape {X.shape}")
+    check(len(X) == len(y), "y", f"have one label per point ({len(X)})", len(y))
+    check(
+        bool(np.isin(y, [-1, 1]).all()),
+        "y",
+        "be coded as −1 and +1",
+        np.unique(y),
+        "For labels 0 and 1, pass 2 * y - 1.",
+    )
+    check(bool(np.isfinite(X).all()), "X", "be finite", "NaN or infinity")
+    return y[:, None] * (np.column_stack([X, np.ones(len(X))]) if bias else X)
+
+
+def _split(
+    v: Float[ndarray, "m"], bias: bool
+) -> tuple[Float[ndarray, "n"], float]:
+    return (v[:-1], float(v[-1])) if bias else (v, 0.0)
+
+
+def _length(who: str, w: Float[ndarray, "n"]) -> float:
+    length = float(np.linalg.norm(w))
+    check(length > 0, f"{who}: w", "not be zero", w, "A zero vector has no direction.")
+    return length
