@@ -99,30 +99,32 @@ def xor() -> tuple[Float[ndarray, "4 2"], Float[ndarray, "4"]]:
 
 
 def separable(
-    s: int, n: int, margin: float, rng: Generator
+    s: int, n: int, margin: float, rng: Generator, spread: float = 0.0
 ) -> tuple[Float[ndarray, "s n"], Float[ndarray, "s"], Float[ndarray, "n"]]:
-    """Draw points of the unit ball that a plane through the origin separates.
+    """Draw points of the unit sphere that a plane through the origin separates.
 
     Args:
         s: number of points.
-        n: dimension.
-        margin: every point is at least this far from the plane, on its side.
+        n: dimension, at least 2.
+        margin: the distance of the points from the plane, each on its side.
         rng: source of randomness.
+        spread: move each point away from the plane by a random part, between 0 and this
+            fraction, of the way from the margin to the pole.
 
     Returns:
         Points, labels ±1, and the unit normal that separates them with that margin.
     """
     check(0 < margin < 1, "separable: margin", "lie in (0, 1)", margin)
-    check(s >= 1 and n >= 1, "separable: s and n", "be at least 1", (s, n))
+    check(0 <= spread <= 1, "separable: spread", "lie in [0, 1]", spread)
+    check(s >= 1, "separable: s", "be at least 1", s)
+    check(n >= 2, "separable: n", "be at least 2", n)
     w = unit(rng.normal(size=n))
     y = rng.choice([-1.0, 1.0], size=s)
-    height = y * rng.uniform(margin, 1, size=s)  # along w
+    height = margin + (1 - margin) * spread * rng.uniform(size=s)
     along = rng.normal(size=(s, n))
     along -= np.outer(along @ w, w)  # within the plane
-    if n > 1:
-        along /= np.linalg.norm(along, axis=1, keepdims=True)
-    radius = np.sqrt(1 - height**2) * rng.uniform(size=s)
-    return np.outer(height, w) + radius[:, None] * along, y, w
+    along *= (np.sqrt(1 - height**2) / np.linalg.norm(along, axis=1))[:, None]
+    return np.outer(y * height, w) + along, y, w
 
 
 def two_gaussians(

@@ -1,0 +1,94 @@
+"""Figures. A plot function draws given numbers on an Axes and returns it; no more."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+from jaxtyping import Float
+from matplotlib.axes import Axes
+from matplotlib.colors import ListedColormap
+from matplotlib_inline.backend_inline import set_matplotlib_formats
+from numpy import ndarray
+
+PLUS, MINUS = "C0", "C1"  # the colours of the labels +1 and −1
+INK = "0.1"
+
+
+def use_book_style() -> None:
+    """Give all figures the look of the book, sharp on every screen."""
+    plt.style.use("dlcore.book")
+    set_matplotlib_formats("retina")
+
+
+def square(ax: Axes, limit: float, centre: tuple[float, float] = (0, 0)) -> Axes:
+    """Show the square of half-width ``limit`` with equal units on both axes."""
+    x, y = centre
+    ax.set(xlim=(x - limit, x + limit), ylim=(y - limit, y + limit), aspect="equal")
+    return ax
+
+
+def plot_points(
+    X: Float[ndarray, "s 2"], y: Float[ndarray, "s"], ax: Axes, size: float = 45
+) -> Axes:
+    """Draw labelled points: discs for +1, squares for −1."""
+    for label, colour, marker in [(1, PLUS, "o"), (-1, MINUS, "s")]:
+        style = {"color": colour, "marker": marker, "edgecolors": "white", "s": size}
+        ax.scatter(*X[y == label].T, **style, zorder=3)
+    ax.set(xlabel="$x_1$", ylabel="$x_2$")
+    return ax
+
+
+def plot_boundary(
+    w: Float[ndarray, "2"],
+    b: float,
+    ax: Axes,
+    *,
+    color: str = INK,
+    shade: bool = False,
+    margin: float | None = None,
+    **style: object,
+) -> Axes:
+    r"""Draw the line :math:`w^\top x + b = 0` across the view.
+
+    Args:
+        w: weights; where they are zero there is no line.
+        b: bias.
+        ax: where to draw, with its limits set.
+        color: of the line.
+        shade: tint the side of each label in its colour.
+        margin: also draw the parallels at this distance.
+        **style: passed on to the line.
+    """
+    length = np.linalg.norm(w)
+    if length == 0:
+        return ax
+    along = np.array([-w[1], w[0]]) / length
+    for offset in [0.0] if margin is None else [0.0, margin, -margin]:
+        foot = w / length * (offset - b / length)
+        look = {"color": color, "zorder": 2} | style
+        if offset:
+            look |= {"linestyle": ":", "linewidth": 1.5}
+        ax.axline(tuple(foot), tuple(foot + along), **look)
+    if shade:
+        x1, x2 = np.linspace(*ax.get_xlim(), 300), np.linspace(*ax.get_ylim(), 300)
+        positive = w[0] * x1 + w[1] * x2[:, None] + b > 0
+        sides = ListedColormap([MINUS, PLUS])
+        ax.pcolormesh(x1, x2, positive, cmap=sides, vmin=0, vmax=1, alpha=0.12)
+    return ax
+
+
+def plot_arrow(
+    start: Float[ndarray, "2"],
+    end: Float[ndarray, "2"],
+    ax: Axes,
+    color: str = INK,
+) -> Axes:
+    """Draw an arrow between two points."""
+    arrow = {"arrowstyle": "-|>", "color": color, "linewidth": 2, "mutation_scale": 16}
+    ax.annotate("", xy=tuple(end), xytext=tuple(start), arrowprops=arrow, zorder=4)
+    return ax
+
+
+def plot_image(image: Float[ndarray, "rows columns"], ax: Axes, limit: float) -> Axes:
+    """Draw signed numbers as a picture: blue above zero, red below, paper at zero."""
+    ax.imshow(image, cmap="RdBu", vmin=-limit, vmax=limit)
+    ax.set_axis_off()
+    return ax
