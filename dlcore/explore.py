@@ -75,9 +75,13 @@ class Explorer:
         self.draw, self.play = draw, play
         self.values = {name: [_plain(v) for v in vs] for name, vs in values.items()}
         self.labels = {name: labels.get(name, name) for name in self.values}
-        self.describe = (inspect.getdoc(draw) or "").split("\n\n")[0].replace("\n", " ")
+        self.describe = (
+            (inspect.getdoc(draw) or "").split("\n\n")[0].replace("\n", " ")
+        )
         self._check(start, labels, max_frames)
-        self.first = {n: _plain(start.get(n, vs[0])) for n, vs in self.values.items()}
+        self.first = {
+            n: _plain(start.get(n, vs[0])) for n, vs in self.values.items()
+        }
 
     def _check(
         self, start: Mapping[str, Value], labels: Mapping[str, str], max_frames: int
@@ -140,10 +144,11 @@ class Explorer:
     def image(self, choice: Mapping[str, Value]) -> Image.Image:
         """Draw one frame, in few colours."""
         drawn = self.draw(**choice)
-        fig = drawn.figure if isinstance(drawn, Axes) else drawn
-        check(
-            isinstance(fig, Figure), "explore: draw", "return a Figure or an Axes", fig
-        )
+        fig = drawn.get_figure(root=True) if isinstance(drawn, Axes) else drawn
+        if not isinstance(fig, Figure):
+            raise ValueError(
+                f"explore: draw must return a Figure or an Axes; got {fig}."
+            )
         buffer = io.BytesIO()
         fig.savefig(buffer, format="png", dpi=FRAME_SCALE * fig.dpi)
         plt.close(fig)
@@ -194,7 +199,9 @@ class Explorer:
         import ipywidgets as widgets
 
         def control(name: str) -> Any:
-            kind = widgets.Dropdown if self._is_menu(name) else widgets.SelectionSlider
+            kind = (
+                widgets.Dropdown if self._is_menu(name) else widgets.SelectionSlider
+            )
             return kind(
                 options=[(_text(v), v) for v in self.values[name]],
                 value=self.first[name],
@@ -261,6 +268,4 @@ def _data_uri(image: Image.Image) -> str:
 
 
 def _img(image: Image.Image, alt: str) -> str:
-    return (
-        f'<img src="{_data_uri(image)}" width={_css_width(image)} alt="{escape(alt)}">'
-    )
+    return f'<img src="{_data_uri(image)}" width={_css_width(image)} alt="{escape(alt)}">'

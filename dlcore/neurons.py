@@ -15,4 +15,3 @@ def heaviside(
 ) -> Float[ndarray, "*shape"]:
     """Return 1 where ``z`` is positive, 0 where it is negative, ``at0`` at zero."""
     return np.heaviside(z, at0)
-

@@ -126,10 +126,13 @@ def fit(
         order,
     )
     w = np.zeros(Z.shape[1])
-    weights, mistakes, seen = [w], [], []
+    weights = [w]
+    mistakes: list[int] = []
+    seen: list[int] = []
     passes: dict[bytes, int] = {}
-    looked, converged, cycle = 0, False, None
-    while not converged and cycle is None and len(mistakes) < max_updates:
+    looked, converged = 0, False
+    cycle: int | None = None
+    while not converged and len(mistakes) < max_updates:
         if rng is not None:
             order = rng.permutation(len(Z))
         elif w.tobytes() in passes:
@@ -273,7 +276,10 @@ def max_margin(
             "Use a solver for support vector machines.",
         )
         Z = (plus[:, None] - minus[None]).reshape(-1, X.shape[1])
-    A, target = np.vstack([Z.T, np.ones(len(Z))]), np.append(np.zeros(Z.shape[1]), 1.0)
+    A, target = (
+        np.vstack([Z.T, np.ones(len(Z))]),
+        np.append(np.zeros(Z.shape[1]), 1.0),
+    )
     lam = nnls(A, target)[0]
     closest = Z.T @ lam / lam.sum()
     check(
@@ -320,13 +326,13 @@ def signed_points(
     return y[:, None] * (np.column_stack([X, np.ones(len(X))]) if bias else X)
 
 
-def _split(
-    v: Float[ndarray, "m"], bias: bool
-) -> tuple[Float[ndarray, "n"], float]:
+def _split(v: Float[ndarray, "m"], bias: bool) -> tuple[Float[ndarray, "n"], float]:
     return (v[:-1], float(v[-1])) if bias else (v, 0.0)
 
 
 def _length(who: str, w: Float[ndarray, "n"]) -> float:
     length = float(np.linalg.norm(w))
-    check(length > 0, f"{who}: w", "not be zero", w, "A zero vector has no direction.")
+    check(
+        length > 0, f"{who}: w", "not be zero", w, "A zero vector has no direction."
+    )
     return length

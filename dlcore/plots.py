@@ -1,5 +1,7 @@
 """Figures. A plot function draws given numbers on an Axes and returns it; no more."""
 
+from typing import Any
+
 import matplotlib.pyplot as plt
 import numpy as np
 from jaxtyping import Float
@@ -30,8 +32,10 @@ def plot_points(
 ) -> Axes:
     """Draw labelled points: discs for +1, squares for −1."""
     for label, colour, marker in [(1, PLUS, "o"), (-1, MINUS, "s")]:
-        style = {"color": colour, "marker": marker, "edgecolors": "white", "s": size}
-        ax.scatter(*X[y == label].T, **style, zorder=3)
+        x1, x2 = X[y == label].T
+        ax.scatter(
+            x1, x2, size, colour, marker=marker, edgecolors="white", zorder=3
+        )
     ax.set(xlabel="$x_1$", ylabel="$x_2$")
     return ax
 
@@ -44,7 +48,7 @@ def plot_boundary(
     color: str = INK,
     shade: bool = False,
     margin: float | None = None,
-    **style: object,
+    **style: Any,
 ) -> Axes:
     r"""Draw the line :math:`w^\top x + b = 0` across the view.
 
@@ -63,7 +67,7 @@ def plot_boundary(
     along = np.array([-w[1], w[0]]) / length
     for offset in [0.0] if margin is None else [0.0, margin, -margin]:
         foot = w / length * (offset - b / length)
-        look = {"color": color, "zorder": 2} | style
+        look: dict[str, Any] = {"color": color, "zorder": 2} | style
         if offset:
             look |= {"linestyle": ":", "linewidth": 1.5}
         ax.axline(tuple(foot), tuple(foot + along), **look)
@@ -82,12 +86,19 @@ def plot_arrow(
     color: str = INK,
 ) -> Axes:
     """Draw an arrow between two points."""
-    arrow = {"arrowstyle": "-|>", "color": color, "linewidth": 2, "mutation_scale": 16}
+    arrow = {
+        "arrowstyle": "-|>",
+        "color": color,
+        "linewidth": 2,
+        "mutation_scale": 16,
+    }
     ax.annotate("", xy=tuple(end), xytext=tuple(start), arrowprops=arrow, zorder=4)
     return ax
 
 
-def plot_image(image: Float[ndarray, "rows columns"], ax: Axes, limit: float) -> Axes:
+def plot_image(
+    image: Float[ndarray, "rows columns"], ax: Axes, limit: float
+) -> Axes:
     """Draw signed numbers as a picture: blue above zero, red below, paper at zero."""
     ax.imshow(image, cmap="RdBu", vmin=-limit, vmax=limit)
     ax.set_axis_off()

@@ -54,7 +54,9 @@ def fill_cache(
         for path, seconds in execute_all(todo):
             cache.cache_notebook_bundle(
                 CacheBundleIn(
-                    todo[path], str(ROOT / path), data={"execution_seconds": seconds}
+                    todo[path],
+                    str(ROOT / path),
+                    data={"execution_seconds": seconds},
                 ),
                 check_validity=False,
                 overwrite=True,

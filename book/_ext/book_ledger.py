@@ -81,7 +81,9 @@ def resolve(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     for cell in list(doctree.findall(nodes.container)):
         statement = statements.get(cell.get("evidence"))
         if statement:
-            to = link(statement["docname"], statement["label"], name(env, statement))
+            to = link(
+                statement["docname"], statement["label"], name(env, statement)
+            )
             line = nodes.paragraph("", "Evidence for ", to, classes=["evidence"])
             cell.insert(0, line)
     for place in list(doctree.findall(LedgerNode)):
@@ -92,16 +94,27 @@ def resolve(app: Sphinx, doctree: nodes.document, docname: str) -> None:
                 links = [
                     node
                     for i, e in enumerate(evidence, 1)
-                    for node in (link(e.docname, e.anchor, f"cell {i}"), nodes.Text(" "))
+                    for node in (
+                        link(e.docname, e.anchor, f"cell {i}"),
+                        nodes.Text(" "),
+                    )
                 ]
                 page = env.titles[s["docname"]].astext()
                 number = env.toc_secnumbers.get(s["docname"], {}).get("", ())
                 rows.append(
                     (
-                        env.toc_fignumbers[s["docname"]][s["countertype"]][s["label"]],
+                        env.toc_fignumbers[s["docname"]][s["countertype"]][
+                            s["label"]
+                        ],
                         [link(s["docname"], s["label"], name(env, s))],
                         [nodes.Text(s["title"])],
-                        [link(s["docname"], "", f"{'.'.join(map(str, number))} {page}")],
+                        [
+                            link(
+                                s["docname"],
+                                "",
+                                f"{'.'.join(map(str, number))} {page}",
+                            )
+                        ],
                         links or [nodes.Text("–")],
                     )
                 )

@@ -45,13 +45,17 @@ def execute(path: Path, notebook: NotebookNode) -> float:
     return time.monotonic() - start
 
 
-def execute_all(notebooks: Mapping[Path, NotebookNode]) -> Iterator[tuple[Path, float]]:
+def execute_all(
+    notebooks: Mapping[Path, NotebookNode],
+) -> Iterator[tuple[Path, float]]:
     """Execute notebooks in parallel; yield each path and its seconds when it is done."""
     # One thread per kernel: kernels that share cores and use all of them fight.
     for library in ("OMP", "MKL", "OPENBLAS"):
         os.environ[f"{library}_NUM_THREADS"] = "1"
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        jobs = {pool.submit(execute, path, nb): path for path, nb in notebooks.items()}
+        jobs = {
+            pool.submit(execute, path, nb): path for path, nb in notebooks.items()
+        }
         try:
             for done, job in enumerate(as_completed(jobs), 1):
                 path, seconds = jobs[job], job.result()
