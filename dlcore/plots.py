@@ -6,12 +6,14 @@ import matplotlib.pyplot as plt
 import numpy as np
 from jaxtyping import Float
 from matplotlib.axes import Axes
-from matplotlib.colors import ListedColormap
+from matplotlib.colors import LinearSegmentedColormap, ListedColormap
 from matplotlib_inline.backend_inline import set_matplotlib_formats
 from numpy import ndarray
 
-PLUS, MINUS = "C0", "C1"  # the colours of the labels +1 and −1
+PLUS, MINUS = "#0072B2", "#D55E00"  # the colours of the labels +1 and −1
 INK = "0.1"
+SIDES = ListedColormap([MINUS, PLUS])
+SIGNED = LinearSegmentedColormap.from_list("signed", [MINUS, "white", PLUS])
 
 
 def use_book_style() -> None:
@@ -74,8 +76,7 @@ def plot_boundary(
     if shade:
         x1, x2 = np.linspace(*ax.get_xlim(), 300), np.linspace(*ax.get_ylim(), 300)
         positive = w[0] * x1 + w[1] * x2[:, None] + b > 0
-        sides = ListedColormap([MINUS, PLUS])
-        ax.pcolormesh(x1, x2, positive, cmap=sides, vmin=0, vmax=1, alpha=0.12)
+        ax.pcolormesh(x1, x2, positive, cmap=SIDES, vmin=0, vmax=1, alpha=0.12)
     return ax
 
 
@@ -99,7 +100,7 @@ def plot_arrow(
 def plot_image(
     image: Float[ndarray, "rows columns"], ax: Axes, limit: float
 ) -> Axes:
-    """Draw signed numbers as a picture: blue above zero, red below, paper at zero."""
-    ax.imshow(image, cmap="RdBu", vmin=-limit, vmax=limit)
+    """Draw signed numbers as a picture in the colours of the labels, paper at zero."""
+    ax.imshow(image, cmap=SIGNED, vmin=-limit, vmax=limit)
     ax.set_axis_off()
     return ax
