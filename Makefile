@@ -19,35 +19,38 @@ help:  ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 book: $(READY)  ## build the book into _build/html
-	$(BIN)/jupyter-book build -q -W --keep-going .
+	@$(BIN)/jupyter-book build -q -W --keep-going . || { \
+		echo 'The book was not built: mend the warnings and errors above, then run: make book'; exit 1; }
 
-test: lint package notebooks-test book site-test  ## run every check
+test: lint package notebooks-test site-test  ## run every check
 
-lint: $(READY)  ## style and types
-	$(BIN)/ruff format --check . || { echo 'To mend the layout, run: .venv/bin/ruff format'; exit 1; }
-	$(BIN)/ruff check .
-	$(BIN)/mypy
+lint: $(READY)  ## check style and types
+	@$(BIN)/ruff format --check -q . || { \
+		echo 'To mend the layout of these files, run: .venv/bin/ruff format'; exit 1; }
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
 
-package: $(READY)  ## test dlcore, the extensions and the rules for notebooks
-	$(BIN)/pytest -q -n auto --ignore tests/test_site.py
+package: $(READY)  ## test dlcore, the build's extensions and the rules for notebooks
+	@$(BIN)/pytest -q -n auto --ignore tests/test_site.py
 
 notebooks-test: $(READY)  ## execute every notebook and compare with its stored outputs
-	$(BIN)/pytest -q -n auto --dist loadfile -p no:cacheprovider --nbval --nbval-current-env \
-		--nbval-cell-timeout 300 $(NB) || { \
-		echo 'A cell above printed something else than is stored in the notebook ("+" is stored, "-" is new).'; \
-		echo 'If the new output is right, run: make notebooks NB=<the notebook>   and commit it.'; exit 1; }
+	@$(BIN)/pytest -q -n auto --dist loadfile -p no:cacheprovider \
+		--nbval --nbval-current-env --nbval-cell-timeout 300 $(NB) || { \
+		echo 'Above, "+" is what the notebook has stored and "-" what its cell gave now.'; \
+		echo 'If the new output is right, store it with: make notebooks NB=<the notebook>'; exit 1; }
 
-site-test: $(READY) book  ## test the rendered book in Chromium
-	$(BIN)/pytest -q -rs tests/test_site.py
+site-test: book  ## test the rendered book in Chromium
+	@$(BIN)/pytest -q -rs tests/test_site.py
 
-notebooks: $(READY)  ## execute notebooks in place: all, or NB=book/.../x.ipynb
-	$(BIN)/python book/_ext/run_notebooks.py $(NB)
+notebooks: $(READY)  ## execute notebooks in place: all of them, or NB=book/.../x.ipynb
+	@$(BIN)/python book/_ext/run_notebooks.py $(NB)
 
 lab: $(READY)  ## open the notebooks in JupyterLab
-	$(BIN)/jupyter lab --notebook-dir book
+	@$(BIN)/jupyter lab --notebook-dir book --LabApp.news_url=None \
+		--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate
 
 serve: book  ## serve the book on http://localhost:8000 (PORT=...)
-	$(BIN)/python -m http.server --directory _build/html $(PORT)
+	@$(BIN)/python -m http.server --directory _build/html $(PORT)
 
 clean:  ## remove what these commands made
 	rm -rf .venv _build
