@@ -39,11 +39,11 @@ PLAY_MS = 400  # time per frame of an animation
 def explore(
     draw: Draw,
     *,
-    start: Mapping[str, Value] | None = None,
+    start: Mapping[str, Any] | None = None,
     labels: Mapping[str, str] | None = None,
     play: bool = False,
     max_frames: int = 40,
-    **values: Iterable[Value],
+    **values: Iterable[Any],
 ) -> "Explorer":
     """Show ``draw(**choice)`` with one control per keyword of ``values``.
 
@@ -55,7 +55,8 @@ def explore(
         labels: what the reader sees beside a control instead of its keyword.
         play: add a button that runs through the only parameter.
         max_frames: how many frames the page may carry.
-        **values: what each parameter can be. Numbers get a slider, names a menu.
+        **values: what each parameter can be. Numbers, also those of NumPy, get a slider,
+            names a menu.
     """
     return Explorer(draw, values, start or {}, labels or {}, play, max_frames)
 
@@ -66,8 +67,8 @@ class Explorer:
     def __init__(
         self,
         draw: Draw,
-        values: Mapping[str, Iterable[Value]],
-        start: Mapping[str, Value],
+        values: Mapping[str, Iterable[Any]],
+        start: Mapping[str, Any],
         labels: Mapping[str, str],
         play: bool,
         max_frames: int,
@@ -84,7 +85,7 @@ class Explorer:
         }
 
     def _check(
-        self, start: Mapping[str, Value], labels: Mapping[str, str], max_frames: int
+        self, start: Mapping[str, Any], labels: Mapping[str, str], max_frames: int
     ) -> None:
         sizes = [len(vs) for vs in self.values.values()]
         check(
@@ -131,7 +132,7 @@ class Explorer:
 
     def __repr__(self) -> str:
         shape = ", ".join(f"{n}: {len(vs)} values" for n, vs in self.values.items())
-        return f"explore({self.draw.__name__}, {shape})"
+        return f"explore({getattr(self.draw, '__name__', 'draw')}, {shape})"
 
     def _is_menu(self, name: str) -> bool:
         return isinstance(self.values[name][0], str)
@@ -169,7 +170,7 @@ class Explorer:
         controls = "".join(self._control(name) for name in self.values)
         if self.play:
             controls += f'<button type="button" data-ms="{PLAY_MS}">Play</button>'
-        data = json.dumps(frames).replace("</", "<\\/")
+        data = json.dumps(frames).replace("<", "\\u003c")  # no text ends the script
         return (
             f'<div class="explore">{_img(images[first], frames[first]["alt"])}'
             f'<div class="explore-controls">{controls}</div>'
@@ -223,7 +224,8 @@ class Explorer:
         rows = list(controls.values())
         if self.play:
             (slider,) = rows
-            player = widgets.Play(max=len(slider.options) - 1, interval=PLAY_MS)
+            last = len(slider.options) - 1
+            player = widgets.Play(value=slider.index, max=last, interval=PLAY_MS)
             widgets.link((player, "value"), (slider, "index"))
             rows = [widgets.HBox([player, slider])]
         return widgets.VBox([view, *rows])
@@ -232,6 +234,12 @@ class Explorer:
         self, include: object = None, exclude: object = None
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         mode = os.environ.get("DLCORE_EXPLORE", "live")
+        check(
+            mode in ("live", "static", "still"),
+            "explore: DLCORE_EXPLORE",
+            "be live, static or still",
+            repr(mode),
+        )
         if mode == "static":
             return {"text/plain": repr(self), "text/html": self.html()}, {}
         still = self.image(self.first)
@@ -247,7 +255,9 @@ def _plain(value: Any) -> Value:
 
 
 def _text(value: Value) -> str:
-    return value if isinstance(value, str) else f"{value:g}".replace("-", "−")
+    if isinstance(value, str):
+        return value
+    return f"{value:{'d' if isinstance(value, int) else 'g'}}".replace("-", "−")
 
 
 def _css_width(image: Image.Image) -> int:

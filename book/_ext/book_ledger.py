@@ -44,7 +44,8 @@ def collect(app: Sphinx, doctree: nodes.document) -> None:
     env: Any = app.env
     for node in doctree.findall(nodes.Element):
         if node.get("realtype") in STATEMENTS:
-            env.proof_list[node["label"]]["title"] = node["title"].strip(" ()")
+            title = node["title"].strip().removeprefix("(").removesuffix(")")
+            env.proof_list[node["label"]]["title"] = title
     for cell in doctree.findall(nodes.container):
         code = next(cell.findall(nodes.literal_block), None)
         if "cell" in cell["classes"] and code:
@@ -63,11 +64,16 @@ def purge(app: Sphinx, env: BuildEnvironment, docname: str) -> None:
     env.evidence = [e for e in known if e.docname != docname]  # type: ignore[attr-defined]
 
 
+def number(env: BuildEnvironment, statement: dict[str, Any]) -> tuple[int, ...]:
+    """Return a statement's number, such as (1, 1, 4); none with ``:nonumber:``."""
+    numbers = env.toc_fignumbers.get(statement["docname"], {})
+    return numbers.get(statement["countertype"], {}).get(statement["label"], ())
+
+
 def name(env: BuildEnvironment, statement: dict[str, Any]) -> str:
     """Return a statement's type and number, such as "Theorem 1.1.4"."""
-    numbers = env.toc_fignumbers[statement["docname"]][statement["countertype"]]
-    number = ".".join(map(str, numbers[statement["label"]]))
-    return f"{statement['realtype'].title()} {number}"
+    numbers = ".".join(map(str, number(env, statement)))
+    return f"{statement['realtype'].title()} {numbers}".rstrip()
 
 
 def resolve(app: Sphinx, doctree: nodes.document, docname: str) -> None:
@@ -88,37 +94,28 @@ def resolve(app: Sphinx, doctree: nodes.document, docname: str) -> None:
             cell.insert(0, line)
     for place in list(doctree.findall(LedgerNode)):
         rows = []
-        for s in statements.values():
+        for s in sorted(statements.values(), key=lambda s: number(env, s)):
             if s["realtype"] in STATEMENTS:
-                evidence = [e for e in env.evidence if e.label == s["label"]]
-                links = [
-                    node
-                    for i, e in enumerate(evidence, 1)
-                    for node in (
-                        link(e.docname, e.anchor, f"cell {i}"),
-                        nodes.Text(" "),
-                    )
-                ]
-                page = env.titles[s["docname"]].astext()
-                number = env.toc_secnumbers.get(s["docname"], {}).get("", ())
-                rows.append(
-                    (
-                        env.toc_fignumbers[s["docname"]][s["countertype"]][
-                            s["label"]
-                        ],
-                        [link(s["docname"], s["label"], name(env, s))],
-                        [nodes.Text(s["title"])],
-                        [
-                            link(
-                                s["docname"],
-                                "",
-                                f"{'.'.join(map(str, number))} {page}",
-                            )
-                        ],
-                        links or [nodes.Text("–")],
-                    )
+                section = env.toc_secnumbers.get(s["docname"], {}).get("", ())
+                page = (
+                    ".".join(map(str, section)),
+                    env.titles[s["docname"]].astext(),
                 )
-        rows = [row[1:] for row in sorted(rows, key=lambda row: row[0])]
+                evidence = [e for e in env.evidence if e.label == s["label"]]
+                cells = [
+                    [link(s["docname"], s["label"], name(env, s))],
+                    [nodes.Text(s["title"])],
+                    [link(s["docname"], "", " ".join(page).lstrip())],
+                    [nodes.Text("–")],
+                ]
+                if evidence:
+                    cells[-1] = []
+                    for i, e in enumerate(evidence, 1):
+                        cells[-1] += [
+                            link(e.docname, e.anchor, f"cell {i}"),
+                            nodes.Text(" "),
+                        ]
+                rows.append(cells)
         place.replace_self(table(["Statement", "Title", "Page", "Evidence"], rows))
 
 

@@ -15,7 +15,11 @@ from pathlib import Path
 
 import nbformat
 from nbclient import NotebookClient
-from nbclient.exceptions import CellExecutionError, CellTimeoutError
+from nbclient.exceptions import (
+    CellExecutionError,
+    CellTimeoutError,
+    DeadKernelError,
+)
 from nbformat import NotebookNode
 
 TIMEOUT = 300  # seconds per cell
@@ -37,7 +41,7 @@ def execute(path: Path, notebook: NotebookNode) -> float:
     )
     try:
         client.execute()
-    except (CellExecutionError, CellTimeoutError) as error:
+    except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
         raise NotebookError(
             f"{path}: a cell failed.\n{error}\n"
             f"Mend it in JupyterLab (make lab), then run: make notebooks NB={path}"
@@ -69,6 +73,9 @@ def execute_all(
 def main(paths: list[str]) -> None:
     """Execute notebooks in place."""
     os.environ["DLCORE_EXPLORE"] = "still"
+    for path in paths:
+        if not Path(path).is_file():
+            sys.exit(f"There is no notebook {path}.")
     notebooks = {Path(p): nbformat.read(p, as_version=4) for p in paths}
     try:
         for path, _ in execute_all(notebooks):

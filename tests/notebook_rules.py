@@ -1,0 +1,256 @@
+"""What every page of the book obeys.
+
+A rule takes a page and the book and yields a sentence for each breach: where it is, what is
+wrong, and the edit or command that mends it. Code cells count from 0, as nbval counts them.
+"""
+
+import ast
+import builtins
+import re
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
+
+from book_pages import Book, Page, is_explore, is_statement
+from IPython.core.inputtransformer2 import TransformerManager
+
+MAX_LINES = 30  # of a code cell
+MAX_IGNORED = 1 / 4  # of the code cells may keep nbval from comparing their output
+
+MACHINE = re.compile(
+    r"(?:file://|(?<![\w:./~)}-]))/(?:root|home|work|tmp|Users)(?![\w-])"
+    r"|\b[A-Za-z]:\\+Users"
+)
+UNWANTED = re.compile(
+    r"\bTODO\b|(?i:\bdelv(?:e|es|ed|ing)\b|\bit\s+is\s+important\s+to\s+note\b)"
+)
+# What nbval obeys: a tag, or a comment on a line of its own.
+IGNORED = re.compile(
+    r"(?im)^(\s*#+\s*)?(nbval|pytest-validate)-(ignore|ignore-output|skip)\s*$"
+)
+UNCHECKED = re.compile(
+    r"(?im)^(\s*#+\s*)?(nbval-skip|(nbval-)?raises-exception)\s*$"
+)
+
+Rule: TypeAlias = Callable[[Page, Book], Iterator[str]]
+
+
+def line_of(found: re.Match[str]) -> str:
+    """Return the line around a match, or what fits of it."""
+    before, after = found.string[: found.start()], found.string[found.end() :]
+    return (
+        before.split("\n")[-1][-40:] + found[0] + after.split("\n")[0][:40]
+    ).strip()
+
+
+def asserts(source: str) -> bool:
+    """Tell whether a cell asserts something that depends on a variable."""
+    try:
+        tree = ast.parse(TransformerManager().transform_cell(source))
+    except SyntaxError:
+        return False
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    called = {call.func.id for call in calls if isinstance(call.func, ast.Name)}
+
+    def executed(node: ast.AST) -> Iterator[ast.AST]:
+        if not isinstance(node, ast.FunctionDef) or node.name in called:
+            yield node
+            for child in ast.iter_child_nodes(node):
+                yield from executed(child)
+
+    def varies(node: ast.AST) -> bool:
+        names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+        return bool(names - set(dir(builtins))) and not isinstance(node, ast.Tuple)
+
+    for node in executed(tree):
+        if isinstance(node, ast.Assert) and varies(node.test):
+            return True
+        if isinstance(node, ast.Call) and any(map(varies, node.args)):
+            function = getattr(node.func, "attr", getattr(node.func, "id", ""))
+            if function.startswith("assert_"):
+                return True
+    return False
+
+
+def is_listed(page: Page, book: Book) -> Iterator[str]:
+    name = page.path.rsplit(".", 1)[0]
+    if name not in book.toc:
+        yield f"{page.path} is not in the contents. Add to _toc.yml: - file: {name}"
+
+
+def has_unique_labels(page: Page, book: Book) -> Iterator[str]:
+    def labels(page: Page) -> list[str]:
+        figures = [c.about.get("figure") for c in page.code]
+        return [*filter(None, [*(d.label for d in page.directives), *figures])]
+
+    for label in sorted(set(labels(page))):
+        where = [
+            path for path, p in book.pages.items() for x in labels(p) if x == label
+        ]
+        if len(where) > 1:
+            yield f"{page.path}: the label {label} stands in {', '.join(where)}. Rename one."
+
+
+def names_no_machine(page: Page, book: Book) -> Iterator[str]:
+    for name, cell in zip(page.names, page.cells, strict=True):
+        texts = [cell.source]
+        for output in cell.get("outputs", []):
+            data = output.get("data", {}).items()
+            texts += [output.get("text", ""), *output.get("traceback", [])]
+            texts += [str(value) for mime, value in data if "image" not in mime]
+        for found in filter(None, map(MACHINE.search, texts)):
+            yield f"{name} names a folder of one machine: {line_of(found)!r}. Remove it."
+
+
+def speaks_plainly(page: Page, book: Book) -> Iterator[str]:
+    for name, cell in zip(page.names, page.cells, strict=True):
+        for found in UNWANTED.finditer(cell.source):
+            line = line_of(found)
+            yield f"{name} says {found[0]!r} in {line!r}. Do it, or leave it out."
+
+
+def states_nothing(page: Page, book: Book) -> Iterator[str]:
+    for d in page.claims:
+        yield f"{page.path}, {d.name}: only a notebook can give evidence. Move it to one."
+
+
+def uses_the_kernel(page: Page, book: Book) -> Iterator[str]:
+    name = page.metadata.get("kernelspec", {}).get("name")
+    if name != "python3":
+        yield f"{page.path} has the kernel {name!r}. Choose Python 3 in JupyterLab and save."
+
+
+def opens_with_aims(page: Page, book: Book) -> Iterator[str]:
+    text = next((c.source for c in page.cells[:1] if c.cell_type == "markdown"), "")
+    title = re.match(r"(?:\([\w:-]+\)=\s+)*# \S", text)
+    for what, found in [
+        ("# Title", title),
+        ("You will", "You will" in text),
+        ("You need", "You need" in text),
+    ]:
+        if not found:
+            yield f"{page.path} opens without {what!r}. Write it into the first cell, a text."
+
+
+def is_executed(page: Page, book: Book) -> Iterator[str]:
+    for want, c in enumerate(page.code, 1):
+        if (got := c.cell.execution_count) != want:
+            yield f"{c.name} has execution count {got}, not {want}. {page.again}"
+            return
+
+
+def stores_no_trouble(page: Page, book: Book) -> Iterator[str]:
+    for c in page.code:
+        for output in c.cell.outputs:
+            if output.output_type == "error":
+                yield f"{c.name} stores an error, {output.ename}. Mend it. {page.again}"
+            if output.get("name") == "stderr":
+                said = output.text.strip().split("\n")[0]
+                yield f"{c.name} stores a warning, {said!r}. Mend its cause. {page.again}"
+
+
+def supports_its_statements(page: Page, book: Book) -> Iterator[str]:
+    for d in page.claims:
+        name = f"{page.path}, {d.name}"
+        if not d.label:
+            yield f"{name} has no label. Write as its first line: :label: <short-name>"
+        elif not any(
+            c.evidence == d.label and c.place > d.place for c in page.code
+        ):
+            yield (
+                f"{name} has no evidence. Write below it a cell that asserts what it says and "
+                f"begins with the line: # evidence: {d.label}"
+            )
+        proved = bool(re.search(r"\{cite(:\w+)?\}`", d.title + d.body))
+        for other in page.directives[page.directives.index(d) + 1 :]:
+            if other in page.claims:
+                break
+            is_proof = other.kind == "prf:proof" or re.match(
+                "proof", other.title, re.I
+            )
+            proved = proved or bool(is_proof and other.body.strip())
+        if not proved:
+            yield (
+                f"{name} is neither proved nor cited. Write a {{prf:proof}} before the next "
+                "statement, or {cite:t}`source` into this one."
+            )
+
+
+def checks_in_evidence(page: Page, book: Book) -> Iterator[str]:
+    known = {
+        d.label
+        for p in book.pages.values()
+        for d in p.directives
+        if is_statement(d)
+    }
+    for c in page.code:
+        lines = c.source.split("\n")
+        if c.evidence is None or lines[0].rstrip() != f"# evidence: {c.evidence}":
+            if re.search(r"^\s*#\s*evidence\b", c.source, re.I | re.M):
+                yield f"{c.name}: name evidence in the first line, as # evidence: <label>"
+            continue
+        if c.evidence not in known:
+            yield f"{c.name}: no statement has the label {c.evidence}. Correct it."
+        if not asserts(c.source):
+            yield f"{c.name} asserts nothing that could fail. Assert what it computes."
+        if UNCHECKED.search(c.marks()):
+            yield f"{c.name} is evidence that nbval does not check. Remove its tag."
+
+
+def ignores_few_outputs(page: Page, book: Book) -> Iterator[str]:
+    ignored = [c.name for c in page.code if IGNORED.search(c.marks())]
+    if len(ignored) > MAX_IGNORED * len(page.code):
+        yield (
+            f"{page.path}: nbval ignores {len(ignored)} of {len(page.code)} code cells, more "
+            f"than {MAX_IGNORED:.0%}. Print what is stable and remove marks from: "
+            + "; ".join(ignored)
+        )
+
+
+def describes_its_figures(page: Page, book: Book) -> Iterator[str]:
+    for c in page.code:
+        shown = c.pictures()
+        if not all(map(is_explore, shown)) and not c.about.get("alt", "").strip():
+            yield f"{c.name} shows a picture. Write as its first line: # alt: <what it shows>"
+        if c.about and len(shown) != 1:
+            n = len(shown)
+            yield f"{c.name} describes one figure and shows {n}. Show one. {page.again}"
+        if ("figure" in c.about) != ("caption" in c.about):
+            yield f"{c.name}: write both, # figure: <label> and # caption: <text>"
+        if late := re.search(r"^\s*#\s*(figure|caption|alt):", c.source, re.M):
+            yield f"{c.name}: write # {late[1]}: <text> above everything else in the cell."
+
+
+def has_short_cells(page: Page, book: Book) -> Iterator[str]:
+    for c in page.code:
+        n = sum(bool(line.strip()) for line in c.cell.source.split("\n"))
+        if n > MAX_LINES:
+            yield f"{c.name} has {n} lines, more than {MAX_LINES}. Split it, or use dlcore."
+
+
+def has_something_to_move(page: Page, book: Book) -> Iterator[str]:
+    if not any(is_explore(picture) for c in page.code for picture in c.pictures()):
+        yield f"{page.path} has no figure to move. Add one with explore(). {page.again}"
+
+
+def lists_only_pages(book: Book) -> Iterator[str]:
+    pages = {path.rsplit(".", 1)[0] for path in book.pages}
+    for entry in book.toc:
+        if entry not in pages:
+            yield f"_toc.yml lists {entry}, which does not exist. Write it or delete the line."
+
+
+ALL: list[Rule] = [is_listed, has_unique_labels, names_no_machine, speaks_plainly]
+PAGE_RULES = [*ALL, states_nothing]
+NOTEBOOK_RULES = [
+    *ALL,
+    uses_the_kernel,
+    opens_with_aims,
+    is_executed,
+    stores_no_trouble,
+    supports_its_statements,
+    checks_in_evidence,
+    ignores_few_outputs,
+    describes_its_figures,
+    has_short_cells,
+    has_something_to_move,
+]

@@ -1,0 +1,160 @@
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dlcore import data
+
+SEEDS = st.integers(0, 2**16)
+
+
+@pytest.fixture
+def empty(tmp_path, monkeypatch):
+    """A machine that has no data and reaches no package index."""
+    monkeypatch.setenv("DLCORE_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    monkeypatch.setenv("PIP_INDEX_URL", (tmp_path / "nowhere").as_uri())
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    for name in ("PIP_FIND_LINKS", "PIP_EXTRA_INDEX_URL"):
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path / "data"
+
+
+def test_missing_data_names_the_command_that_gets_them(empty):
+    with pytest.raises(
+        FileNotFoundError,
+        match=r"^The data set 'mnist sample' is not on this machine and could not be "
+        r"fetched. With a network, run: python -m dlcore.data$",
+    ):
+        data.mnist_sample()
+
+
+def test_command_says_one_sentence_and_fails_when_offline(empty):
+    done = subprocess.run(
+        [sys.executable, "-m", "dlcore.data"], capture_output=True, text=True
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith(
+        "The data set 'mnist sample' is not on this machine"
+    )
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_damaged_wheel_is_refused_and_removed(empty):
+    empty.mkdir()
+    wheel = empty / data.WHEELS["mnist sample"].file
+    wheel.write_bytes(b"half a wheel")
+    with pytest.raises(
+        ValueError, match=r"is damaged \(sha256 .* Run: python -m dlcore"
+    ):
+        data.mnist_sample()
+    assert not wheel.exists()
+
+
+def test_unknown_data_set_is_refused():
+    with pytest.raises(
+        ValueError, match=r"name must be one of \['mnist sample'.*'cifar'"
+    ):
+        data.fetch("cifar")
+
+
+def test_mnist_sample_has_500_of_each_digit_in_order():
+    X, y = data.mnist_sample()
+    assert X.shape == (5000, 784)
+    assert X.dtype == np.uint8
+    np.testing.assert_array_equal(y, np.repeat(np.arange(10), 500))
+
+
+def test_mnist_sample_is_ink_on_paper():
+    X, y = data.mnist_sample()
+    assert (X.min(), X.max()) == (0, 255)
+    assert 33 < X.mean() < 34  # the 60,000 training images have 33.3
+    pixels = X.reshape(-1, 28, 28)
+    assert not pixels[:, ::27, ::27].any()  # corners are paper: no pixel is shifted
+    middle = pixels[:, 12:16, 12:16].mean(axis=(1, 2))
+    assert middle[y == 1].mean() > 150 > 50 > middle[y == 0].mean()  # 0 has a hole
+
+
+@given(
+    s=st.integers(1, 50),
+    n=st.integers(2, 20),
+    margin=st.floats(0.001, 0.999),
+    spread=st.floats(0, 1),
+    seed=SEEDS,
+)
+def test_separable_keeps_margin_and_radius(s, n, margin, spread, seed):
+    X, y, w = data.separable(s, n, margin, np.random.default_rng(seed), spread)
+    assert set(y) <= {-1.0, 1.0}
+    assert np.linalg.norm(w) == pytest.approx(1)
+    np.testing.assert_allclose(np.linalg.norm(X, axis=1), 1)
+    height = y * (X @ w)
+    assert (height >= margin - 1e-9).all()
+    assert (height <= margin + (1 - margin) * spread + 1e-9).all()
+
+
+def test_separable_spreads_as_far_as_asked():
+    X, y, w = data.separable(2000, 3, 0.2, np.random.default_rng(0), spread=0.5)
+    height = y * (X @ w)
+    assert height.min() == pytest.approx(0.2, abs=0.01)
+    assert height.max() == pytest.approx(
+        0.6, abs=0.01
+    )  # half the way from 0.2 to 1
+    assert abs(y.mean()) < 0.1
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"margin": 0.0}, r"separable: margin must lie in \(0, 1\); got 0.0"),
+        ({"margin": 1.0}, r"separable: margin must lie in \(0, 1\); got 1.0"),
+        ({"spread": 1.5}, r"separable: spread must lie in \[0, 1\]; got 1.5"),
+        ({"s": 0}, "separable: s must be at least 1; got 0"),
+        ({"n": 1}, "separable: n must be at least 2; got 1"),
+    ],
+)
+def test_separable_refuses(change, message):
+    good = {"s": 5, "n": 2, "margin": 0.5, "rng": np.random.default_rng(0)}
+    with pytest.raises(ValueError, match=message):
+        data.separable(**good | change)
+
+
+@given(SEEDS)
+def test_same_seed_gives_same_data(seed):
+    def draw(seed):
+        rng = np.random.default_rng(seed)
+        return [*data.separable(9, 3, 0.1, rng), *data.two_gaussians(9, 2, rng)]
+
+    for one, other in zip(draw(seed), draw(seed), strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert (draw(seed)[0] != draw(seed + 1)[0]).any()
+
+
+def test_xor_by_hand():
+    X, y = data.xor()
+    labels = {tuple(map(int, x)): label for x, label in zip(X, y, strict=True)}
+    assert labels == {(0, 0): -1, (0, 1): 1, (1, 0): 1, (1, 1): -1}
+
+
+@given(distance=st.floats(0, 10), seed=SEEDS)
+def test_two_gaussians_lie_where_asked(distance, seed):
+    s = 4000
+    X, y = data.two_gaussians(s, distance, np.random.default_rng(seed))
+    for label in (-1, 1):
+        cloud = X[y == label]
+        assert len(cloud) == pytest.approx(s / 2, abs=5 * np.sqrt(s) / 2)
+        close = 5 / np.sqrt(len(cloud))  # five standard errors
+        np.testing.assert_allclose(
+            cloud.mean(axis=0), [label * distance / 2, 0], atol=close
+        )
+        np.testing.assert_allclose(np.cov(cloud.T), np.eye(2), atol=2 * close)
+
+
+@given(st.lists(st.integers(-9, 9), min_size=1, max_size=5).filter(any))
+def test_unit_keeps_the_direction(w):
+    u = data.unit(np.array(w, dtype=float))
+    assert np.linalg.norm(u) == pytest.approx(1)
+    np.testing.assert_allclose(u * np.linalg.norm(w), w, atol=1e-9)

@@ -1,0 +1,294 @@
+import base64
+import io
+import json
+from html.parser import HTMLParser
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from matplotlib.figure import Figure
+from PIL import Image
+
+from dlcore.explore import PALETTE, explore
+
+WIDGET = "application/vnd.jupyter.widget-view+json"
+HOSTILE = "</script><!--<script>\"'><b>&amp;"
+
+
+def shade(a=0, kind="up"):
+    """A square as dark as a.
+
+    Only the first paragraph describes the picture.
+    """
+    sign = {"up": 1, "down": -1}.get(kind, 1)
+    return plt.figure(figsize=(0.4, 0.4), facecolor=str(0.5 + sign * a / 10))
+
+
+def grey(picture):
+    return round(picture.convert("L").getpixel((5, 5)) / 255, 1)
+
+
+def open_uri(uri):
+    return Image.open(io.BytesIO(base64.b64decode(uri.split(",")[1])))
+
+
+class Static(HTMLParser):
+    """What a browser finds in the page: tags, the texts inside them, and the frames."""
+
+    def __init__(self, explorer):
+        super().__init__()
+        self.tags, self.texts, self.script = [], [], ""
+        self.feed(explorer.html())
+        self.close()
+        self.frames = json.loads(self.script)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data):
+        if self.tags[-1][0] == "script":
+            self.script += data
+        else:
+            self.texts.append(data)
+
+    def all(self, wanted):
+        return [attrs for tag, attrs in self.tags if tag == wanted]
+
+
+def undocumented(a):
+    return plt.figure()
+
+
+def forgets(a):
+    """Draw, but return nothing."""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            {"draw": undocumented, "a": [1]},
+            "draw must have a docstring .* 'undocumented'",
+        ),
+        (
+            {},
+            r"parameters must each have at least one value; got \{\}. Write explore",
+        ),
+        ({"a": []}, "parameters must each have at least one value"),
+        (
+            {"a": range(6), "kind": ["up"] * 7},
+            "parameters must give at most 40 frames; got 6 × 7 = 42. Offer fewer values",
+        ),
+        ({"a": range(3), "max_frames": 2}, "at most 2 frames; got 3 = 3"),
+        (
+            {"a": [1], "kind": ["up"], "play": True},
+            "play must go with exactly one parameter, of numbers",
+        ),
+        ({"kind": ["up"], "play": True}, "play must go with exactly one parameter"),
+        ({"a": [1], "start": {"b": 1}}, r"must name one of \['a'\]; got 'b'"),
+        ({"a": [1], "labels": {"b": "x"}}, r"must name one of \['a'\]; got 'b'"),
+        (
+            {"a": [1, 2], "start": {"a": 3}},
+            r"start\['a'\] must be one of \[1, 2\]; got 3",
+        ),
+    ],
+)
+def test_refuses_what_it_cannot_show(arguments, message):
+    arguments = {"draw": shade, **arguments}
+    with pytest.raises(ValueError, match=f"^explore: .*{message}"):
+        explore(arguments.pop("draw"), **arguments)
+
+
+def test_refuses_a_draw_that_returns_nothing():
+    with pytest.raises(ValueError, match="return a Figure or an Axes; got None"):
+        explore(forgets, a=[1]).html()
+
+
+def test_mode_must_be_known(monkeypatch):
+    monkeypatch.setenv("DLCORE_EXPLORE", "statik")
+    with pytest.raises(ValueError, match=r"DLCORE_EXPLORE must .*; got 'statik'"):
+        explore(shade, a=[1])._repr_mimebundle_()
+
+
+@given(st.integers(1, 4), st.integers(1, 2))
+def test_frames_stand_in_the_order_in_which_the_page_counts_them(m, n):
+    page = Static(explore(shade, a=range(m), kind=["up", "down"][:n]))
+    choices = [(a, kind) for a in range(m) for kind in ["up", "down"][:n]]
+    assert [frame["alt"] for frame in page.frames] == [
+        f"A square as dark as a. (a = {a}, kind = {kind})" for a, kind in choices
+    ]
+    assert [grey(open_uri(frame["src"])) for frame in page.frames] == [
+        round(0.5 + (a if kind == "up" else -a) / 10, 1) for a, kind in choices
+    ]
+
+
+def test_static_page_has_a_slider_for_numbers_and_a_menu_for_names(monkeypatch):
+    monkeypatch.setenv("DLCORE_EXPLORE", "static")
+    bundle, _ = explore(shade, a=[0, 1, 2], kind=["up", "down"])._repr_mimebundle_()
+    assert set(bundle) == {"text/html", "text/plain"}
+    page = Static(explore(shade, a=[0, 1, 2], kind=["up", "down"]))
+    (slider,), (menu,) = page.all("input"), page.all("select")
+    assert slider["type"] == "range"
+    assert (slider["min"], slider["max"], slider["data-size"]) == ("0", "2", "3")
+    assert json.loads(slider["data-texts"]) == ["0", "1", "2"]
+    assert menu["data-size"] == "2"
+    assert [option["value"] for option in page.all("option")] == ["0", "1"]
+    assert page.texts == ["a", "0", "kind", "up", "down"]
+    assert page.all("button") == []
+
+
+def test_static_page_shows_the_start_first():
+    start = {"a": 2, "kind": "down"}
+    page = Static(explore(shade, a=[0, 1, 2], kind=["up", "down"], start=start))
+    (image,), (slider,) = page.all("img"), page.all("input")
+    assert grey(open_uri(image["src"])) == 0.3
+    assert image["alt"] == "A square as dark as a. (a = 2, kind = down)"
+    assert (slider["value"], slider["aria-valuetext"]) == ("2", "2")
+    assert ["selected" in option for option in page.all("option")] == [False, True]
+
+
+def test_static_page_plays():
+    (button,) = Static(explore(shade, a=[0, 1], play=True)).all("button")
+    assert int(button["data-ms"]) > 0
+
+
+def test_text_cannot_break_out_of_the_page():
+    def draw(kind):
+        return shade()
+
+    draw.__doc__ = HOSTILE
+    page = Static(explore(draw, kind=[HOSTILE, "x"], labels={"kind": HOSTILE}))
+    assert [tag for tag, _ in page.tags] == (
+        [
+            "div",
+            "img",
+            "div",
+            "label",
+            "span",
+            "select",
+            "option",
+            "option",
+            "script",
+        ]
+    )
+    assert page.texts == [HOSTILE, HOSTILE, "x"]
+    alt = f"{HOSTILE} ({HOSTILE} = {HOSTILE})"
+    assert page.all("img")[0]["alt"] == page.frames[0]["alt"] == alt
+    assert "<" not in page.script  # "<!--<script>" would swallow the end tag
+
+
+def test_numbers_in_a_slider_cannot_break_out_either():
+    page = Static(explore(shade, a=[1, 2], labels={"a": HOSTILE}))
+    assert page.texts == [HOSTILE, "1"]
+
+
+def test_saved_notebook_keeps_one_still(monkeypatch):
+    monkeypatch.setenv("DLCORE_EXPLORE", "still")
+    bundle, metadata = explore(
+        shade, a=[0, 1, 2], start={"a": 2}
+    )._repr_mimebundle_()
+    assert set(bundle) == {"image/png", "text/plain"}
+    assert bundle["text/plain"] == "explore(shade, a: 3 values)"
+    still = Image.open(io.BytesIO(base64.b64decode(bundle["image/png"])))
+    assert (still.format, grey(still)) == ("PNG", 0.7)
+    assert metadata == {"image/png": {"width": 40}}  # 0.4 inches of 100 CSS pixels
+
+
+def test_live_kernel_gets_a_widget_and_a_still(monkeypatch):
+    monkeypatch.delenv("DLCORE_EXPLORE", raising=False)
+    bundle, _ = explore(shade, a=[0, 1])._repr_mimebundle_()
+    assert set(bundle) == {WIDGET, "image/png", "text/plain"}
+    assert bundle["text/plain"] == "explore(shade, a: 2 values)"
+
+
+def picture(widget):
+    (image,) = Picture(widget.children[0].value).images
+    return grey(open_uri(image["src"])), image["alt"]
+
+
+class Picture(HTMLParser):
+    def __init__(self, html):
+        super().__init__()
+        self.images = []
+        self.feed(html)
+
+    def handle_starttag(self, tag, attrs):
+        self.images.append(dict(attrs))
+
+
+def test_moving_a_live_control_redraws():
+    widget = explore(
+        shade,
+        a=[0, 1, 2],
+        kind=["up", "down"],
+        start={"a": 1},
+        labels={"a": "dark"},
+    ).widget()
+    _, slider, menu = widget.children
+    assert (slider.description, menu.description) == ("dark", "kind")
+    assert picture(widget) == (0.6, "A square as dark as a. (dark = 1, kind = up)")
+    slider.index = 2
+    assert picture(widget) == (0.7, "A square as dark as a. (dark = 2, kind = up)")
+    menu.value = "down"
+    assert picture(widget) == (
+        0.3,
+        "A square as dark as a. (dark = 2, kind = down)",
+    )
+
+
+def test_live_player_moves_the_slider_from_where_it_starts():
+    widget = explore(shade, a=[0, 1, 2], start={"a": 1}, play=True).widget()
+    player, slider = widget.children[1].children
+    assert (player.value, slider.value) == (1, 1)
+    player.value = player.max
+    assert slider.value == 2
+    assert picture(widget)[0] == 0.7
+    slider.index = 0
+    assert player.value == 0
+
+
+@pytest.mark.parametrize("mode", ["live", "static", "still"])
+def test_figures_are_closed(mode, monkeypatch):
+    monkeypatch.setenv("DLCORE_EXPLORE", mode)
+    before = plt.get_fignums()
+    explore(shade, a=[0, 1])._repr_mimebundle_()
+    assert plt.get_fignums() == before
+
+
+def test_axes_stand_for_their_figure():
+    def draw(a):
+        """A plot."""
+        return plt.subplots(figsize=(1, 1))[1]
+
+    assert explore(draw, a=[1]).image({"a": 1}).size == (150, 150)
+    assert plt.get_fignums() == []
+
+
+def test_numpy_values_are_as_good_as_numbers():
+    got = explore(shade, a=np.arange(3), start={"a": np.int64(1)})
+    assert got.html() == explore(shade, a=[0, 1, 2], start={"a": 1}).html()
+    assert explore(shade, a=np.linspace(0, 1, 3)).values == {"a": [0.0, 0.5, 1.0]}
+
+
+def test_numbers_read_well():
+    def draw(a):
+        """A square."""
+        return shade()
+
+    (slider,) = Static(explore(draw, a=[-1, 0.25, -1e-7, 10**6])).all("input")
+    assert json.loads(slider["data-texts"]) == ["−1", "0.25", "−1e−07", "1000000"]
+
+
+def test_frames_have_few_colours():
+    def draw(a):
+        """All colours."""
+        fig = Figure(figsize=(2, 2))
+        fig.add_axes((0, 0, 1, 1)).imshow(
+            np.random.default_rng(0).random((50, 50, 3))
+        )
+        return fig
+
+    frame = open_uri(Static(explore(draw, a=[1])).frames[0]["src"]).convert("RGB")
+    assert 2 < len(frame.getcolors(maxcolors=10**6)) <= PALETTE <= 64

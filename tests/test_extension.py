@@ -1,0 +1,272 @@
+"""The Sphinx extensions of the book, alone and in a book of three pages."""
+
+import base64
+import io
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+from book_figures import describe, strip_comments
+from bs4 import BeautifulSoup
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+from PIL import Image
+
+EXTENSIONS = Path(__file__).parents[1] / "book" / "_ext"
+KERNEL = {
+    "kernelspec": {"name": "python3", "display_name": "Python 3"},
+    "language_info": {"name": "python", "pygments_lexer": "ipython3"},
+}
+
+
+# What the first comments of a cell say of its figure.
+
+
+@pytest.mark.parametrize(
+    ("source", "found", "code"),
+    [
+        ("x = 1", {}, "x = 1"),
+        ("", {}, ""),
+        ("# alt: A line.\nx = 1", {"alt": "A line."}, "x = 1"),
+        (
+            "# alt: A line.\n# figure: a\n# caption: A: b # c.\nx = 1",
+            {"alt": "A line.", "figure": "a", "caption": "A: b # c."},
+            "x = 1",
+        ),
+        (
+            "# alt: A line\n#   that goes\n#   up.\nx",
+            {"alt": "A line that goes up."},
+            "x",
+        ),
+        (
+            "# alt: A line.\n# evidence: e\nx",
+            {"alt": "A line."},
+            "# evidence: e\nx",
+        ),
+        ("# alt: A line.", {"alt": "A line."}, ""),
+        ("# evidence: e\n# alt: Too late.", {}, "# evidence: e\n# alt: Too late."),
+        ("x = 1\n# alt: Too late.", {}, "x = 1\n# alt: Too late."),
+        ("# alternatively: x", {}, "# alternatively: x"),
+    ],
+)
+def test_first_comments_describe_the_figure(source, found, code):
+    assert describe(source) == (found, code)
+
+
+def test_comments_become_the_metadata_of_the_page():
+    text, plain = new_markdown_cell("# alt: A title"), new_code_cell("x = 1")
+    figure = new_code_cell("# figure: a\n# caption: Up.\n# alt: A line.\nplot()")
+    strip_comments(new_notebook(cells=[text, plain, figure]))
+    assert text.source == "# alt: A title"
+    assert plain.metadata == {"mystnb": {}}
+    assert figure.source == "plot()"
+    assert figure.metadata.mystnb == {
+        "image": {"alt": "A line."},
+        "figure": {"name": "a", "caption": "Up."},
+    }
+
+
+# Executing notebooks, as `make notebooks` does.
+
+
+def run(path: Path, source: str) -> subprocess.CompletedProcess[str]:
+    notebook = new_notebook(cells=[new_code_cell(source)], metadata=KERNEL)
+    nbformat.write(notebook, path)
+    command = [sys.executable, EXTENSIONS / "run_notebooks.py", path]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+def test_notebooks_are_executed_in_place_with_stills(tmp_path):
+    path = tmp_path / "good.ipynb"
+    done = run(path, "import os\nprint(os.environ['DLCORE_EXPLORE'])")
+    assert done.returncode == 0
+    assert done.stdout.startswith(f"executed {path} in ")
+    (cell,) = nbformat.read(path, as_version=4).cells
+    assert cell.execution_count == 1
+    assert cell.outputs[0].text == "still\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [("1 / 0", "ZeroDivisionError"), ("import os\nos._exit(1)", "Kernel died")],
+)
+def test_failing_cell_is_reported_with_notebook_and_remedy(
+    source, reason, tmp_path
+):
+    path = tmp_path / "bad.ipynb"
+    done = run(path, source)
+    assert done.returncode == 1
+    assert f"{path}: a cell failed." in done.stderr
+    assert reason in done.stderr
+    assert done.stderr.rstrip().endswith(f"then run: make notebooks NB={path}")
+    assert "run_notebooks.py" not in done.stderr  # no traceback of our own
+    assert nbformat.read(path, as_version=4).cells[0].execution_count is None
+
+
+def test_missing_notebook_is_named(tmp_path):
+    command = [
+        sys.executable,
+        EXTENSIONS / "run_notebooks.py",
+        tmp_path / "typo.ipynb",
+    ]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert done.stderr == f"There is no notebook {tmp_path / 'typo.ipynb'}.\n"
+
+
+# A book of three pages.
+
+CONF = """
+extensions = ["myst_nb", "sphinx_proof", "book_figures", "book_ledger"]
+exclude_patterns = ["_build"]
+nb_execution_mode = "off"
+numfig = True
+numfig_secnum_depth = 2
+prf_realtyp_to_countertyp = {"definition": "theorem"}
+"""
+INDEX = """# Book
+
+```{toctree}
+:numbered:
+page
+ledger
+```
+"""
+STATEMENTS = """# Page
+
+```{prf:definition}
+:label: square
+
+$a a$
+```
+
+```{prf:theorem} Squares (1900)
+:label: squares
+
+$a^2 \\ge 0$, see {numref}`parabola` and {prf:ref}`square`.
+```
+
+```{prf:corollary}
+:label: aside
+:nonumber:
+
+$4 \\ge 0$
+```
+"""
+FIGURE = "# figure: parabola\n# caption: Squares.\n# alt: A curve.\nplot()"
+
+
+def png() -> str:
+    buffer = io.BytesIO()
+    Image.new("RGB", (80, 40)).save(buffer, "png", dpi=(200, 200))
+    return base64.b64encode(buffer.getvalue()).decode()
+
+
+def write_page(folder: Path, *evidence: str) -> None:
+    picture = new_output(
+        "display_data", {"image/png": png(), "text/plain": "<Figure>"}
+    )
+    cells = [
+        new_markdown_cell(STATEMENTS),
+        *(new_code_cell(f"# evidence: {label}\nassert a") for label in evidence),
+        new_code_cell(FIGURE, outputs=[picture]),
+    ]
+    nbformat.write(
+        new_notebook(cells=cells, metadata=KERNEL), folder / "page.ipynb"
+    )
+
+
+def build(folder: Path) -> tuple[BeautifulSoup, BeautifulSoup]:
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "sphinx",
+            "-W",
+            "-q",
+            folder,
+            folder / "_build" / "html",
+        ],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(EXTENSIONS), "COLUMNS": "200"},
+    )
+    assert done.returncode == 0, done.stderr
+    files = [
+        folder / "_build" / "html" / name for name in ("page.html", "ledger.html")
+    ]
+    page, ledger = (
+        BeautifulSoup(file.read_text(), "html.parser") for file in files
+    )
+    return page, ledger
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("book")
+    (folder / "conf.py").write_text(CONF)
+    (folder / "index.md").write_text(INDEX)
+    (folder / "ledger.md").write_text("# Ledger\n\n```{ledger}\n```\n")
+    write_page(folder, "squares", "squares")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def pages(folder):
+    return build(folder)
+
+
+def rows(ledger):
+    return [
+        [cell.get_text(" ", strip=True) for cell in row.find_all("td")]
+        for row in ledger.select("table.ledger tbody tr")
+    ]
+
+
+def test_ledger_lists_statements_with_number_title_page_and_evidence(pages):
+    _, ledger = pages
+    assert rows(ledger) == [
+        ["Corollary", "", "1 Page", "–"],
+        ["Definition 1.1", "", "1 Page", "–"],
+        ["Theorem 1.2", "Squares (1900)", "1 Page", "cell 1 cell 2"],
+    ]
+
+
+def test_links_lead_to_anchors_that_exist(pages):
+    page, ledger = pages
+    links = [a["href"] for a in ledger.select("table.ledger a")]
+    links += [f"page.html{a['href']}" for a in page.select("p.evidence a")]
+    assert len(links) == 3 + 3 + 2 + 2  # statements, pages, cells; back
+    assert len({link for link in links if "#evidence" in link}) == 2
+    for link in links:
+        name, _, anchor = link.partition("#")
+        assert name == "page.html"
+        assert not anchor or page.find(id=anchor), f"{link} leads nowhere"
+
+
+def test_evidence_cell_says_what_it_is_evidence_for(pages):
+    page, _ = pages
+    lines = [line.get_text() for line in page.select(".cell p.evidence")]
+    assert lines == ["Evidence for Theorem 1.2"] * 2
+
+
+def test_figure_has_number_caption_alt_and_css_size(pages):
+    page, _ = pages
+    figure = page.find("figure")
+    assert figure["id"] == "parabola"
+    assert figure.figcaption.get_text(" ", strip=True).startswith(
+        "Fig. 1.1 Squares."
+    )
+    assert figure.img["alt"] == "A curve."
+    assert "width: 40px" in figure.img["style"]  # 80 dots of 1/200 inch
+    assert "# alt" not in page.get_text()
+
+
+def test_ledger_follows_when_a_page_changes(pages, folder):
+    write_page(folder, "square")
+    page, ledger = build(folder)
+    assert [row[3] for row in rows(ledger)] == ["–", "cell 1", "–"]
+    assert page.find(id="evidence-square")
+    assert not page.find(id="evidence-squares")

@@ -1,0 +1,90 @@
+import itertools
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from matplotlib.colors import to_rgb
+
+from dlcore.plots import plot_boundary, plot_image, plot_points, square
+
+# Colours as seen without one kind of cone (Machado, Oliveira and Fernandes 2009, severity 1).
+COLOUR_VISION = {
+    "full": np.eye(3),
+    "no red cones": [
+        [0.152, 1.053, -0.205],
+        [0.115, 0.786, 0.099],
+        [-0.004, -0.048, 1.052],
+    ],
+    "no green cones": [
+        [0.367, 0.861, -0.228],
+        [0.280, 0.673, 0.047],
+        [-0.012, 0.043, 0.969],
+    ],
+    "no blue cones": [
+        [1.256, -0.077, -0.179],
+        [-0.078, 0.931, 0.148],
+        [0.005, 0.691, 0.304],
+    ],
+}
+
+
+@pytest.fixture
+def ax():
+    with plt.style.context("dlcore.book"):
+        fig, ax = plt.subplots()
+        yield square(ax, 2)
+        plt.close(fig)
+
+
+@pytest.mark.parametrize("vision", COLOUR_VISION)
+def test_every_reader_tells_the_colours_apart(vision):
+    with plt.style.context("dlcore.book"):
+        cycle = plt.rcParams["axes.prop_cycle"].by_key()["color"]
+    seen = np.array([to_rgb(c) for c in cycle]) @ np.transpose(
+        COLOUR_VISION[vision]
+    )
+    for a, b in itertools.combinations(seen, 2):
+        assert np.linalg.norm(a - b) > 0.12
+
+
+def test_labels_differ_in_shape_as_well_as_in_colour(ax):
+    plot_points(np.array([[0.0, 0.0], [1.0, 1.0]]), np.array([1.0, -1.0]), ax)
+    plus, minus = ax.collections
+    assert not np.array_equal(plus.get_facecolor(), minus.get_facecolor())
+    assert len(plus.get_paths()[0].vertices) != len(minus.get_paths()[0].vertices)
+
+
+@given(angle=st.floats(0, 6.28), length=st.floats(0.1, 10), b=st.floats(-5, 5))
+def test_the_line_drawn_is_where_the_unit_is_zero(angle, length, b):
+    w = length * np.array([np.cos(angle), np.sin(angle)])
+    fig, ax = plt.subplots()
+    (line,) = plot_boundary(w, b, square(ax, 2)).lines
+    for point in (line.get_xy1(), line.get_xy2()):
+        assert w @ np.array(point) + b == pytest.approx(0, abs=1e-9 * (1 + length))
+    plt.close(fig)
+
+
+def test_parallels_stand_at_the_margin(ax):
+    _, upper, lower = plot_boundary(
+        np.array([0.0, 2.0]), -2.0, ax, margin=0.5
+    ).lines
+    assert (upper.get_xy1()[1], lower.get_xy1()[1]) == (1.5, 0.5)
+
+
+def test_each_side_is_tinted_in_the_colour_of_its_label(ax):
+    plot_boundary(np.array([1.0, 0.0]), 0.0, ax, shade=True)
+    (mesh,) = ax.collections
+    sides = mesh.get_array()
+    assert not sides[:, 0].any()
+    assert sides[:, -1].all()
+
+
+def test_zero_weights_draw_no_line(ax):
+    assert not plot_boundary(np.zeros(2), 1.0, ax).lines
+
+
+def test_zero_is_paper(ax):
+    (image,) = plot_image(np.zeros((2, 2)), ax, 1.0).images
+    assert np.allclose(image.cmap(image.norm(0.0))[:3], 1, atol=0.01)
