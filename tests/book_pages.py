@@ -83,7 +83,11 @@ class Page:
                     label = match and match[1]
                     name = self.names[-1]
                     self.code.append(Code(place, name, cell, about, source, label))
-        self.claims = [d for d in self.directives if is_statement(d) and True]
+        self.claims = [
+            d
+            for d in self.directives
+            if is_statement(d) and d.kind != "prf:definition"
+        ]
 
 
 @dataclass

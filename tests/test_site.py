@@ -1,0 +1,466 @@
+"""The rendered book in Chromium: offline, quiet, readable, and alive.
+
+Every page is visited twice, as readers open it: from a server in the light theme, and from
+the folder, where browsers are strict, in the dark one. The tests of a visit share the page,
+so the last of them see what it asked for and complained about while the others used it.
+"""
+
+import io
+import json
+import re
+import shutil
+from collections import defaultdict
+from functools import cache, partial
+from html.parser import HTMLParser
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from urllib.parse import unquote, urlsplit
+
+import nbformat
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from PIL import Image
+from playwright.sync_api import expect, sync_playwright
+
+ROOT = Path(__file__).resolve().parents[1]
+SITE = ROOT / "_build" / "html"
+NAMES = ["chromium", "chromium-browser", "google-chrome"]
+CHROMIUM = next(filter(None, map(shutil.which, NAMES)), None)
+FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic"]
+FLAGS += ["--no-first-run", "--disable-background-networking"]
+FLAGS += ["--disable-component-update", "--disable-sync"]
+FLAGS += ["--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"]
+
+if CHROMIUM is None:
+    pytest.skip(
+        "No Chromium on this machine: the rendered book was not tested. "
+        "On Debian: apt-get install chromium",
+        allow_module_level=True,
+    )
+if not SITE.is_dir():
+    pytest.fail("There is no book in _build/html: run make book", pytrace=False)
+
+FILES = [file.relative_to(SITE) for file in sorted(SITE.rglob("*.html"))]
+PAGES = [file.as_posix() for file in FILES if file.parts[0] != "_static"]
+NOTEBOOKS = [
+    page for page in PAGES if (ROOT / page).with_suffix(".ipynb").is_file()
+]
+LEDGER, SEARCH = "book/appendix/ledger.html", "search.html?q=perceptron"
+THEMES = {"server": "light", "folder": "dark"}
+DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
+ARTICLE = ".bd-article, .bd-search-container"
+
+# Typeset the mathematics and, at once, open what is folded: it obeys the same laws.
+SETTLE = """async () => {
+  await window.MathJax?.startup?.promise;
+  const still = "<style>* { transition: none !important }</style>";
+  document.head.insertAdjacentHTML("beforeend", still);
+  document.querySelectorAll("details").forEach((d) => { d.open = true; });
+  document.querySelectorAll(".toggle-button-hidden").forEach((b) => b.click());
+}"""
+
+# Contrast takes axe long. It depends on colours and type alone, so mark one element with
+# text for each look that is not known yet, and return these looks.
+MARK_LOOKS = """([selector, known]) => {
+  const article = document.querySelector(selector);
+  const edge = article.getBoundingClientRect().right;
+  const ground = (e) => {
+    const s = getComputedStyle(e), own = [s.backgroundColor, s.backgroundImage, s.opacity];
+    return (e.parentElement ? ground(e.parentElement) : "") + own;
+  };
+  const looks = new Set(known);
+  for (const e of article.querySelectorAll(":not(script, mjx-container, mjx-container *)")) {
+    const text = [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim());
+    if (!text || !e.checkVisibility() || e.getBoundingClientRect().right > edge) continue;
+    const s = getComputedStyle(e), look = [ground(e), s.color, s.fontSize, s.fontWeight];
+    if (!looks.has(look.join())) e.dataset.look = "new";
+    looks.add(look.join());
+  }
+  return [...looks].slice(known.length);
+}"""
+
+RAW_LATEX = r"""() => {
+  const all = (selector) => [...document.querySelectorAll(selector)];
+  const unset = all(".math").filter((e) => !e.querySelector("mjx-container"));
+  const wrong = all("mjx-merror, mjx-assistive-mml mtext[mathcolor=red]");
+  const found = [...unset, ...wrong].map((e) => e.textContent);
+  const latex = /\\[([]|\$\$|\\[a-zA-Z]+|\$[^$]*[\\^_=][^$]*\$/;
+  const code = "code, pre, script, style, mjx-container, .math";
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) {
+    const { data, parentElement: e } = texts.currentNode;
+    if (latex.test(data) && !e.closest(code) && e.checkVisibility()) found.push(data.trim());
+  }
+  return found;
+}"""
+
+# Sphinx falls back to the name of the file, which describes nothing.
+NOT_DESCRIBED = r"""() => {
+  const images = ".bd-article :is(img, svg[role=img]:not([aria-hidden=true]))";
+  const alt = (e) => e.alt ?? e.ariaLabel ?? e.querySelector("title")?.textContent ?? "";
+  const bad = (e) => !alt(e).trim() || /\.(png|svg|jpe?g|gif|webp)$/.test(alt(e));
+  const cell = (e) => e.closest(".cell")?.querySelector("pre")?.innerText.slice(0, 80);
+  const name = (e) => `${e.src?.slice(-40) ?? "svg"} of the cell "${cell(e) ?? ""}"`;
+  return [...document.querySelectorAll(images)].filter(bad).map(name);
+}"""
+
+# Name the element that reaches farthest right; not one in a box that scrolls or floats.
+TOO_WIDE = """() => {
+  const root = document.documentElement, right = (e) => e.getBoundingClientRect().right;
+  if (root.scrollWidth <= root.clientWidth) return [];
+  const floats = (e) => getComputedStyle(e).position === "fixed";
+  const boxed = (e) => e !== document.body &&
+    (floats(e) || getComputedStyle(e).overflowX !== "visible" || boxed(e.parentElement));
+  const all = [...document.body.querySelectorAll("*")];
+  const loose = all.filter((e) => !floats(e) && !boxed(e.parentElement));
+  const widest = loose.reduce((a, b) => (right(b) > right(a) ? b : a));
+  return [`${widest.cloneNode().outerHTML} ends at ${right(widest)} px: ${widest.innerText}`];
+}"""
+
+# What a figure shows, and what a control says to the eye and to the ear.
+SHOWN = """control => {
+  const { src, alt } = control.closest(".explore").querySelector("img");
+  const texts = control.selectedOptions
+    ? [control.selectedOptions[0].text]
+    : [control.nextElementSibling.textContent, control.getAttribute("aria-valuetext")];
+  return { src, alt, texts };
+}"""
+
+
+class Reader:
+    """A tab of the browser, and what its page did since it was opened."""
+
+    def __init__(self, browser, place, base):
+        self.place, self.theme, self.base = place, THEMES[place], base
+        self.requests, self.complaints, self.looks = [], [], []
+        context = browser.new_context(color_scheme=self.theme)
+        foreign = re.compile(f"^(?!{re.escape(base)}|data:|blob:|about:)")
+        context.route(foreign, lambda route: route.abort())
+        context.add_init_script("try { localStorage.clear() } catch {}")
+        self.page = context.new_page()
+        self.page.on("request", lambda r: self.requests.append(r.url))
+        self.page.on("websocket", lambda w: self.requests.append(w.url))
+        self.page.on(
+            "pageerror", lambda e: self.complaints.append(e.stack or str(e))
+        )
+        self.page.on("console", self.on_console)
+
+    def on_console(self, message):
+        if message.type in ("error", "warning"):
+            self.complaints.append(f"{message.text} ({message.location['url']})")
+
+    def open(self, name):
+        self.page.goto("about:blank")
+        self.name, self.requests[:], self.complaints[:] = name, [], []
+        self.page.set_viewport_size(DESKTOP)
+        self.page.goto(self.base + name)
+        self.page.wait_for_selector(
+            ARTICLE, state="attached"
+        )  # index.html leads on
+        self.page.wait_for_load_state()
+        self.page.evaluate(SETTLE)
+        return self
+
+    def __str__(self):
+        return f"{self.name} (from the {self.place}, {self.theme})"
+
+
+@pytest.fixture(scope="session")
+def server():
+    class Quiet(SimpleHTTPRequestHandler):
+        def log_message(self, *args):
+            pass
+
+    quiet = partial(Quiet, directory=SITE)
+    with ThreadingHTTPServer(("127.0.0.1", 0), quiet) as server:
+        server.handle_error = lambda *args: None  # a tab was closed early
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+
+
+@pytest.fixture(scope="session")
+def readers(server):
+    bases = {"server": server, "folder": f"{SITE.as_uri()}/"}
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield {place: Reader(browser, place, base) for place, base in bases.items()}
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def visit(request, readers):
+    """Open a page; pytest runs all tests of this visit before the next."""
+    place, name = request.param
+    return readers[place].open(name)
+
+
+def visiting(names, places=THEMES):
+    visits = [(place, name) for name in names for place in places]
+    return pytest.mark.parametrize("visit", visits, indirect=True, ids="-".join)
+
+
+everywhere = visiting([*PAGES, SEARCH])
+notebooks = visiting(NOTEBOOKS, ["folder"])
+
+
+def forbid(found, where, what, remedy):
+    """Fail with a list of what was found, unless nothing was."""
+    lines = [f"  {line[:400]}" for line in dict.fromkeys(found)]
+    if len(lines) > 10:
+        lines[10:] = [f"  ... and {len(lines) - 10} more"]
+    if lines:
+        message = "\n".join([f"{where}: {what}:", *lines, remedy])
+        pytest.fail(message, pytrace=False)
+
+
+@visiting([SEARCH])
+def test_search_finds_the_perceptron(visit):
+    link = visit.page.locator("#search-results a[href*='perceptron.html']").first
+    expect(link, f"{visit}: the perceptron is not found").to_be_visible()
+    page = re.split("[?#]", link.evaluate("a => a.href").removeprefix(visit.base))[
+        0
+    ]
+    assert page in PAGES, (
+        f"{visit}: the first result, {page}, is no page of the book"
+    )
+
+
+@visiting([LEDGER], ["folder"])
+def test_the_ledger_pairs_statements_with_evidence(visit):
+    rows = visit.page.locator(".ledger tbody tr").all()
+    assert rows, f"{visit}: no statement is listed. See book/_ext/book_ledger.py."
+    found = []
+    for row in rows:
+        statement, *_, evidence = row.locator("td").all()
+        name, to_label = statement.inner_text(), "a[href*='#']"
+        if not statement.locator(to_label).count():
+            found.append(f"{name} is no link")
+        if not (
+            name.startswith("Definition") or evidence.locator(to_label).count()
+        ):
+            found.append(f"{name} has no evidence")
+    remedy = (
+        "Let a code cell follow the statement that starts with '# evidence: <label>' and "
+        "asserts what it states."
+    )
+    forbid(found, visit, "statements without evidence", remedy)
+
+
+@everywhere
+def test_both_themes_are_readable(visit):
+    theme = visit.page.evaluate("document.documentElement.dataset.theme")
+    assert theme == visit.theme, f"{visit}: the theme is {theme}"
+    checks = {ARTICLE: ["image-alt", "label", "button-name", "link-name"]}
+    new = visit.page.evaluate(MARK_LOOKS, [ARTICLE, visit.looks])
+    visit.looks += new
+    if new:
+        checks["[data-look=new]"] = ["color-contrast"]
+    found = []
+    for selector, rules in checks.items():
+        options = {"runOnly": rules, "resultTypes": ["violations", "incomplete"]}
+        report = Axe().run(visit.page, selector, options).response
+        found += [
+            f"{check['id']}: {node['html'][:120]}\n    {node['failureSummary']}"
+            for check in report["violations"] + report["incomplete"]
+            for node in check["nodes"]
+            if check in report["violations"] or "obscured" in node["failureSummary"]
+        ]
+    remedy = "Mend book/_static/book.css, or name what has no name."
+    forbid(found, visit, "hard to see or to hear", remedy)
+
+
+@visiting(NOTEBOOKS)
+@pytest.mark.parametrize("kind", [".explore img", "img:not(.explore img, .photo)"])
+def test_figures_follow_the_theme(visit, kind):
+    figure = (
+        visit.page.locator(f".cell_output {kind}").locator("visible=true").first
+    )
+    if figure.count():
+        picture = Image.open(io.BytesIO(figure.screenshot())).convert("L")
+        paper, (darkest, lightest) = picture.getpixel((2, 2)), picture.getextrema()
+        light, dark = paper > 200 and darkest < 100, paper < 80 and lightest > 150
+        assert light if visit.theme == "light" else dark, (
+            f"{visit}: {figure.get_attribute('alt')!r} has paper of brightness {paper} and "
+            f"ink from {darkest} to {lightest}, of 255. Draw in "
+            "plt.style.use('dlcore.book'), and see 'Dark page' in book/_static/book.css."
+        )
+
+
+@everywhere
+def test_mathematics_is_typeset(visit):
+    remedy = (
+        "Mend the LaTeX: an unknown command, a $ without its partner or beside a space, "
+        "mathematics in a page's title (pages without formulas load no MathJax)."
+    )
+    forbid(visit.page.evaluate(RAW_LATEX), visit, "LaTeX is not typeset", remedy)
+
+
+@everywhere
+def test_every_picture_is_described(visit):
+    remedy = (
+        "Put '# alt: ...' in the first lines of the cell, or a docstring in the draw "
+        "function of explore."
+    )
+    found = visit.page.evaluate(NOT_DESCRIBED)
+    forbid(found, visit, "pictures without alternative text", remedy)
+
+
+@everywhere
+def test_every_page_fits_a_phone(visit):
+    visit.page.set_viewport_size(PHONE)
+    remedy = "Shorten it, or let it scroll in a box: overflow-x: auto in book.css."
+    found = visit.page.evaluate(TOO_WIDE)
+    forbid(found, visit, f"wider than {PHONE['width']} px", remedy)
+
+
+def faults(page, control):
+    """Move a control through its values; yield what is wrong with it."""
+    label = control.evaluate("c => c.labels[0]?.firstChild.textContent.trim()")
+    if not label:
+        yield "a control has no label"
+    steps = []
+    control.focus()
+    for i in range(int(control.get_attribute("data-size"))):
+        if control.get_attribute("type") == "range":
+            page.keyboard.press("ArrowRight" if i else "Home")
+        else:
+            control.select_option(index=i)
+        steps.append(control.evaluate(SHOWN))
+    if len({step["src"] for step in steps}) < 2:
+        yield f"'{label}' never changes the picture; start where it does"
+    for texts in zip(*(step["texts"] for step in steps), strict=True):
+        if len(set(texts)) < len(steps):
+            yield f"'{label}' says {texts} for its {len(steps)} values"
+    for step in steps:
+        if any(f"{label} = {text}" not in step["alt"] for text in step["texts"]):
+            yield f"'{label}' says {step['texts']}, but its picture '{step['alt']}'"
+
+
+@notebooks
+def test_every_control_moves_its_figure(visit):
+    cells = nbformat.read(
+        (ROOT / visit.name).with_suffix(".ipynb"), as_version=4
+    ).cells
+    calls = sum(bool(re.search(r"^explore\(", cell.source, re.M)) for cell in cells)
+    figures = visit.page.locator(".explore")
+    assert figures.count() >= calls, (
+        f"{visit}: {calls} calls of explore, but {figures.count()} figures with controls. "
+        "End each cell with the call, and run make book."
+    )
+    controls = figures.locator("input, select").element_handles()
+    found = [fault for control in controls for fault in faults(visit.page, control)]
+    remedy = "See dlcore/explore.py and book/_static/explore.js."
+    forbid(found, visit, "controls do not work", remedy)
+
+
+@notebooks
+def test_play_plays_and_pauses(visit):
+    for figure in visit.page.locator(".explore:has(button)").all():
+        button, image, value = map(figure.locator, ["button", "img", "output"])
+        figure.locator("input").press("Home")
+        button.click()
+        expect(button, f"{visit}: 'Play' does not play").to_have_text("Pause")
+        button.click()
+        alt, paused = image.get_attribute("alt"), value.inner_text()
+        visit.page.wait_for_timeout(1.5 * float(button.get_attribute("data-ms")))
+        assert image.get_attribute("alt") == alt, f"{visit}: 'Pause' does not pause"
+        button.click()
+        expect(value, f"{visit}: 'Play' does not move on").not_to_have_text(paused)
+        assert image.get_attribute("alt") != alt, (
+            f"{visit}: 'Play' moves no picture"
+        )
+        figure.locator("input").press("Home")
+        expect(button, f"{visit}: a key does not stop it").to_have_text("Play")
+
+
+@everywhere
+def test_no_request_leaves_the_machine(visit):
+    # Connections made ahead of time and icons are no requests to Playwright.
+    hints = "link[rel~=preconnect], link[rel~=dns-prefetch], link[rel~=icon]"
+    hinted = visit.page.eval_on_selector_all(
+        hints, "links => links.map((l) => l.href)"
+    )
+    own = (visit.base, "data:", "blob:")
+    found = [url for url in visit.requests + hinted if not url.startswith(own)]
+    remedy = (
+        "Put it in book/_static, or switch off in _config.yml what asks for it."
+    )
+    forbid(found, visit, "asks for what is not in the book", remedy)
+
+
+@everywhere
+def test_no_page_complains(visit):
+    remedy = "Mend the path of what is not found; else press F12 on the page."
+    forbid(visit.complaints, visit, "errors and warnings in the console", remedy)
+
+
+class Anchors(HTMLParser):
+    """The links and images of a page, and the ids that links can point to."""
+
+    def __init__(self):
+        super().__init__()
+        self.found = defaultdict(set)
+
+    def handle_starttag(self, tag, attrs):
+        for key, value in attrs:
+            self.found["id" if key == "id" else f"{tag} {key}"].add(value or "")
+
+
+@cache
+def anchors(path):
+    parser = Anchors()
+    parser.feed(path.read_text())
+    return parser.found
+
+
+def targets(page, kind):
+    """Return the links of a kind that stay in the book, with the files they point to."""
+    links = anchors(SITE / page)[kind]
+    links = [link for link in links if not re.match(r"\w+:|//", link)]
+    paths = [unquote(urlsplit(link).path) for link in links]
+    files = [(SITE / page).parent / path if path else SITE / page for path in paths]
+    return dict(zip(links, files, strict=True))
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_somewhere(page):
+    def leads(link, file):
+        fragment = unquote(urlsplit(link).fragment)
+        return file.is_file() and (not fragment or fragment in anchors(file)["id"])
+
+    links = targets(page, "a href").items()
+    found = [link for link, file in links if not leads(link, file)]
+    forbid(found, page, "links that lead nowhere", "Mend the label or the path.")
+
+
+@pytest.mark.parametrize("page", NOTEBOOKS)
+def test_every_notebook_can_be_downloaded(page):
+    name = Path(page).with_suffix(".ipynb").name
+    files = [file for file in targets(page, "a href").values() if file.name == name]
+    assert files, (
+        f"{page}: no link to {name}. See use_download_button of the theme."
+    )
+    for file in files:
+        assert json.loads(file.read_text()).get("nbformat") == 4, (
+            f"{file}: no notebook"
+        )
+
+
+def megabytes(files):
+    return sum(file.stat().st_size for file in files if file.is_file()) / 1e6
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_pages_stay_small(page):
+    size = megabytes({SITE / page, *targets(page, "img src").values()})
+    assert size < 4, (
+        f"{page}: {size:.1f} MB with its images. Offer fewer values in explore, draw "
+        "smaller figures, or split the page."
+    )
+
+
+def test_the_book_stays_small():
+    size = megabytes(SITE.rglob("*"))
+    assert size < 60, f"_build/html has {size:.0f} MB. See what is large in it."
