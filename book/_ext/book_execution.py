@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def fingerprint() -> str:
     """Hash what every notebook depends on."""
-    files = [*sorted((ROOT / "dlcore").glob("*.*")), ROOT / "requirements.txt"]
+    files = [*sorted((ROOT / "dlcore").glob("*.*")), *sorted(ROOT.glob("*.txt"))]
     return hashlib.sha256(b"".join(f.read_bytes() for f in files)).hexdigest()
 
 
@@ -37,10 +37,10 @@ def fill_cache(
     """Execute what the cache lacks; return the pages to read again besides."""
     cache = get_cache(env.mystnb_config.execution_cache_path)
     stamp = Path(app.outdir).parent / "dlcore.sha256"
-    stale = not stamp.exists() or stamp.read_text() != fingerprint()
-    if stale:
+    if not stamp.exists() or stamp.read_text() != fingerprint():
         for record in cache.list_cache_records():
             cache.remove_cache(record.pk)
+        stamp.write_text(fingerprint())
     pages = [d for d in env.found_docs if env.doc2path(d).endswith(".ipynb")]
     todo = {}
     for page in pages:
@@ -49,21 +49,20 @@ def fill_cache(
         try:
             cache.match_cache_notebook(notebook)
         except KeyError:
-            todo[path.relative_to(ROOT)] = notebook
+            todo[path] = notebook
     try:
         for path, seconds in execute_all(todo):
             cache.cache_notebook_bundle(
                 CacheBundleIn(
-                    todo[path],
-                    str(ROOT / path),
-                    data={"execution_seconds": seconds},
+                    todo[path], str(path), data={"execution_seconds": seconds}
                 ),
                 check_validity=False,
                 overwrite=True,
             )
     except NotebookError as error:
         raise ExtensionError(str(error)) from None
-    stamp.write_text(fingerprint())
+    stale = getattr(env, "dlcore_sha256", None) != fingerprint()
+    env.dlcore_sha256 = fingerprint()  # type: ignore[attr-defined]
     return pages if stale else []
 
 

@@ -43,8 +43,8 @@ def execute(path: Path, notebook: NotebookNode) -> float:
         client.execute()
     except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
         raise NotebookError(
-            f"{path}: a cell failed.\n{error}\n"
-            f"Mend it in JupyterLab (make lab), then run: make notebooks NB={path}"
+            f"{os.path.relpath(path)}: a cell failed.\n{error}\nMend it in "
+            f"JupyterLab (make lab), then run: make notebooks NB={os.path.relpath(path)}"
         ) from None
     return time.monotonic() - start
 
@@ -63,8 +63,9 @@ def execute_all(
         try:
             for done, job in enumerate(as_completed(jobs), 1):
                 path, seconds = jobs[job], job.result()
+                name = os.path.relpath(path)
                 count = f"{done} of {len(jobs)}"
-                print(f"executed {path} in {seconds:.0f} s ({count})", flush=True)
+                print(f"executed {name} in {seconds:.0f} s ({count})", flush=True)
                 yield path, seconds
         finally:
             pool.shutdown(cancel_futures=True)

@@ -43,6 +43,3 @@ document.querySelectorAll(".explore").forEach((figure) => {
   slider.addEventListener("pointerdown", stop);
   slider.addEventListener("keydown", stop);
 });
-
-// A browser refuses to fetch the pages of a folder: list search results without extracts.
-if (location.protocol === "file:") DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;
