@@ -11,6 +11,7 @@ export OMP_NUM_THREADS = 1
 export MKL_NUM_THREADS = 1
 export OPENBLAS_NUM_THREADS = 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
+unexport DLCORE_EXPLORE
 
 .DEFAULT_GOAL := help
 .PHONY: help book test lint package notebooks-test site-test notebooks lab serve clean
@@ -53,7 +54,7 @@ serve: book  ## serve the book on http://localhost:8000 (PORT=...)
 	@$(BIN)/python -m http.server --directory _build/html $(PORT)
 
 clean:  ## remove what these commands made
-	rm -rf .venv _build
+	rm -rf .venv _build .hypothesis .mypy_cache .pytest_cache .ruff_cache dlcore.egg-info
 
 # The environment: made once, and again when a requirement changes.
 $(READY): requirements.txt constraints.txt pyproject.toml dlcore/data.py
@@ -65,7 +66,7 @@ $(READY): requirements.txt constraints.txt pyproject.toml dlcore/data.py
 	@echo 'Installing the requirements into .venv (some minutes the first time) ...'
 	@$(BIN)/pip install -q -r requirements.txt > .venv/pip.log 2>&1 || { \
 		tail -n 5 .venv/pip.log; echo; \
-		if grep -q -E 'Retrying|connection|resolve' .venv/pip.log; then \
+		if grep -q -E 'Retrying|NewConnectionError|name resolution' .venv/pip.log; then \
 			echo 'The package index could not be reached. Check the network, then run make again.'; \
 		else \
 			echo 'A pinned version could not be installed (above; all of it in .venv/pip.log).'; \

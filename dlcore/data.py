@@ -118,7 +118,8 @@ def separable(
     check(0 <= spread <= 1, "separable: spread", "lie in [0, 1]", spread)
     check(s >= 1, "separable: s", "be at least 1", s)
     check(n >= 2, "separable: n", "be at least 2", n)
-    w = unit(rng.normal(size=n))
+    w = rng.normal(size=n)
+    w /= np.linalg.norm(w)
     y = rng.choice([-1.0, 1.0], size=s)
     height = margin + (1 - margin) * spread * rng.uniform(size=s)
     along = rng.normal(size=(s, n))
@@ -139,11 +140,6 @@ def two_gaussians(
     """
     y = rng.choice([-1.0, 1.0], size=s)
     return rng.normal(size=(s, 2)) + np.outer(y, [distance / 2, 0]), y
-
-
-def unit(w: Float[ndarray, "n"]) -> Float[ndarray, "n"]:
-    """Return the vector of length 1 in the direction of ``w``."""
-    return w / np.linalg.norm(w)
 
 
 if __name__ == "__main__":

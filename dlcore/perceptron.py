@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray
 from numpy.random import Generator
-from scipy.optimize import linprog, nnls
+from scipy.optimize import OptimizeResult, linprog, nnls
 
 from dlcore._check import check
 from dlcore.neurons import sign
@@ -226,7 +226,8 @@ def separate(
     found = linprog(
         np.zeros(Z.shape[1]), A_ub=-Z, b_ub=-np.ones(len(Z)), bounds=(None, None)
     )
-    return _split(found.x, bias) if found.success else None
+    v = _solution("separate", found)
+    return None if v is None else _split(v, bias)
 
 
 def certificate(
@@ -245,7 +246,7 @@ def certificate(
         A_eq=np.vstack([Z.T, np.ones(len(Z))]),
         b_eq=np.append(np.zeros(Z.shape[1]), 1.0),
     )
-    return found.x if found.success else None
+    return _solution("certificate", found)
 
 
 def max_margin(
@@ -324,6 +325,12 @@ def signed_points(
     )
     check(bool(np.isfinite(X).all()), "X", "be finite", "NaN or infinity")
     return y[:, None] * (np.column_stack([X, np.ones(len(X))]) if bias else X)
+
+
+def _solution(who: str, found: OptimizeResult) -> Float[ndarray, "m"] | None:
+    """Return what the linear program found; None if it is infeasible."""
+    check(found.status in (0, 2), f"{who}: linprog", "decide", found.message)
+    return found.x if found.success else None
 
 
 def _split(v: Float[ndarray, "m"], bias: bool) -> tuple[Float[ndarray, "n"], float]:
