@@ -151,10 +151,3 @@ def test_two_gaussians_lie_where_asked(distance, seed):
             cloud.mean(axis=0), [label * distance / 2, 0], atol=close
         )
         np.testing.assert_allclose(np.cov(cloud.T), np.eye(2), atol=2 * close)
-
-
-@given(st.lists(st.integers(-9, 9), min_size=1, max_size=5).filter(any))
-def test_unit_keeps_the_direction(w):
-    u = data.unit(np.array(w, dtype=float))
-    assert np.linalg.norm(u) == pytest.approx(1)
-    np.testing.assert_allclose(u * np.linalg.norm(w), w, atol=1e-9)
