@@ -1,8 +1,9 @@
 """The rendered book in Chromium: offline, quiet, readable, and alive.
 
-Every page is visited twice, as readers open it: from a server in the light theme, and from
-the folder, where browsers are strict, in the dark one. The tests of a visit share the page,
-so the last of them see what it asked for and complained about while the others used it.
+Every page is visited twice, as readers open it: from a server in the light theme, and
+from the folder, where browsers are strict, in the dark one. The tests of a visit share
+the page, so the last of them see what it asked for and complained about while the others
+used it.
 """
 
 import io
@@ -43,9 +44,8 @@ if not SITE.is_dir():
 
 FILES = [file.relative_to(SITE) for file in sorted(SITE.rglob("*.html"))]
 PAGES = [file.as_posix() for file in FILES if file.parts[0] != "_static"]
-NOTEBOOKS = [
-    page for page in PAGES if (ROOT / page).with_suffix(".ipynb").is_file()
-]
+SOURCES = {page: (ROOT / page).with_suffix(".ipynb") for page in PAGES}
+NOTEBOOKS = [page for page in PAGES if SOURCES[page].is_file()]
 LEDGER, SEARCH = "book/appendix/ledger.html", "search.html?q=perceptron"
 THEMES = {"server": "light", "folder": "dark"}
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
@@ -60,22 +60,25 @@ SETTLE = """async () => {
   document.querySelectorAll(".toggle-button-hidden").forEach((b) => b.click());
 }"""
 
-# Contrast takes axe long. It depends on colours and type alone, so mark one element with
-# text for each look that is not known yet, and return these looks.
+# Contrast takes axe long. It depends on colours and type alone, so mark one element
+# with text for each look that is not known yet, and return these looks.
 MARK_LOOKS = """([selector, known]) => {
-  const article = document.querySelector(selector);
-  const edge = article.getBoundingClientRect().right;
+  const right = (e) => e.getBoundingClientRect().right;
+  const inView = (e) => right(e) <= right(e.closest("pre") ?? document.body);
+  const hasText = (e) => [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim());
   const ground = (e) => {
-    const s = getComputedStyle(e), own = [s.backgroundColor, s.backgroundImage, s.opacity];
-    return (e.parentElement ? ground(e.parentElement) : "") + own;
+    const { backgroundColor, backgroundImage, opacity } = getComputedStyle(e);
+    const below = e.parentElement ? ground(e.parentElement) : "";
+    return below + [backgroundColor, backgroundImage, opacity];
   };
   const looks = new Set(known);
-  for (const e of article.querySelectorAll(":not(script, mjx-container, mjx-container *)")) {
-    const text = [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim());
-    if (!text || !e.checkVisibility() || e.getBoundingClientRect().right > edge) continue;
-    const s = getComputedStyle(e), look = [ground(e), s.color, s.fontSize, s.fontWeight];
-    if (!looks.has(look.join())) e.dataset.look = "new";
-    looks.add(look.join());
+  const prose = ":not(script, mjx-container, mjx-container *)";
+  for (const e of document.querySelector(selector).querySelectorAll(prose)) {
+    if (!hasText(e) || !e.checkVisibility() || !inView(e)) continue;
+    const { color, fontSize, fontWeight } = getComputedStyle(e);
+    const look = [ground(e), color, fontSize, fontWeight].join();
+    if (!looks.has(look)) e.dataset.look = "new";
+    looks.add(look);
   }
   return [...looks].slice(known.length);
 }"""
@@ -90,7 +93,7 @@ RAW_LATEX = r"""() => {
   const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   while (texts.nextNode()) {
     const { data, parentElement: e } = texts.currentNode;
-    if (latex.test(data) && !e.closest(code) && e.checkVisibility()) found.push(data.trim());
+    if (latex.test(data) && !e.closest(code) && e.checkVisibility()) found.push(data);
   }
   return found;
 }"""
@@ -105,7 +108,7 @@ NOT_DESCRIBED = r"""() => {
   return [...document.querySelectorAll(images)].filter(bad).map(name);
 }"""
 
-# Name the element that reaches farthest right; not one in a box that scrolls or floats.
+# Name the element that reaches farthest right, and is in no box that scrolls or floats.
 TOO_WIDE = """() => {
   const root = document.documentElement, right = (e) => e.getBoundingClientRect().right;
   if (root.scrollWidth <= root.clientWidth) return [];
@@ -115,7 +118,8 @@ TOO_WIDE = """() => {
   const all = [...document.body.querySelectorAll("*")];
   const loose = all.filter((e) => !floats(e) && !boxed(e.parentElement));
   const widest = loose.reduce((a, b) => (right(b) > right(a) ? b : a));
-  return [`${widest.cloneNode().outerHTML} ends at ${right(widest)} px: ${widest.innerText}`];
+  const tag = widest.cloneNode().outerHTML;
+  return [`${tag} ends at ${right(widest)} px: ${widest.innerText}`];
 }"""
 
 # What a figure shows, and what a control says to the eye and to the ear.
@@ -138,12 +142,10 @@ class Reader:
         foreign = re.compile(f"^(?!{re.escape(base)}|data:|blob:|about:)")
         context.route(foreign, lambda route: route.abort())
         context.add_init_script("try { localStorage.clear() } catch {}")
-        self.page = context.new_page()
+        self.page, complain = context.new_page(), self.complaints.append
         self.page.on("request", lambda r: self.requests.append(r.url))
         self.page.on("websocket", lambda w: self.requests.append(w.url))
-        self.page.on(
-            "pageerror", lambda e: self.complaints.append(e.stack or str(e))
-        )
+        self.page.on("pageerror", lambda e: complain(e.stack or e.message))
         self.page.on("console", self.on_console)
 
     def on_console(self, message):
@@ -155,9 +157,8 @@ class Reader:
         self.name, self.requests[:], self.complaints[:] = name, [], []
         self.page.set_viewport_size(DESKTOP)
         self.page.goto(self.base + name)
-        self.page.wait_for_selector(
-            ARTICLE, state="attached"
-        )  # index.html leads on
+        # Wait for the article, because index.html only leads on to the book.
+        self.page.wait_for_selector(ARTICLE, state="attached")
         self.page.wait_for_load_state()
         self.page.evaluate(SETTLE)
         return self
@@ -207,7 +208,7 @@ notebooks = visiting(NOTEBOOKS, ["folder"])
 
 def forbid(found, where, what, remedy):
     """Fail with a list of what was found, unless nothing was."""
-    lines = [f"  {line[:400]}" for line in dict.fromkeys(found)]
+    lines = [f"  {line.strip()[:400]}" for line in dict.fromkeys(found)]
     if len(lines) > 10:
         lines[10:] = [f"  ... and {len(lines) - 10} more"]
     if lines:
@@ -219,12 +220,8 @@ def forbid(found, where, what, remedy):
 def test_search_finds_the_perceptron(visit):
     link = visit.page.locator("#search-results a[href*='perceptron.html']").first
     expect(link, f"{visit}: the perceptron is not found").to_be_visible()
-    page = re.split("[?#]", link.evaluate("a => a.href").removeprefix(visit.base))[
-        0
-    ]
-    assert page in PAGES, (
-        f"{visit}: the first result, {page}, is no page of the book"
-    )
+    url = re.split("[?#]", link.evaluate("a => a.href"))[0]
+    assert url.removeprefix(visit.base) in PAGES, f"{visit}: {url} does not exist"
 
 
 @visiting([LEDGER], ["folder"])
@@ -237,9 +234,7 @@ def test_the_ledger_pairs_statements_with_evidence(visit):
         name, to_label = statement.inner_text(), "a[href*='#']"
         if not statement.locator(to_label).count():
             found.append(f"{name} is no link")
-        if not (
-            name.startswith("Definition") or evidence.locator(to_label).count()
-        ):
+        if "Definition" not in name and not evidence.locator(to_label).count():
             found.append(f"{name} has no evidence")
     remedy = (
         "Let a code cell follow the statement that starts with '# evidence: <label>' and "
@@ -274,17 +269,15 @@ def test_both_themes_are_readable(visit):
 @visiting(NOTEBOOKS)
 @pytest.mark.parametrize("kind", [".explore img", "img:not(.explore img, .photo)"])
 def test_figures_follow_the_theme(visit, kind):
-    figure = (
-        visit.page.locator(f".cell_output {kind}").locator("visible=true").first
-    )
+    figure = visit.page.locator(f".cell_output {kind} >> visible=true").first
     if figure.count():
         picture = Image.open(io.BytesIO(figure.screenshot())).convert("L")
         paper, (darkest, lightest) = picture.getpixel((2, 2)), picture.getextrema()
         light, dark = paper > 200 and darkest < 100, paper < 80 and lightest > 150
         assert light if visit.theme == "light" else dark, (
-            f"{visit}: {figure.get_attribute('alt')!r} has paper of brightness {paper} and "
-            f"ink from {darkest} to {lightest}, of 255. Draw in "
-            "plt.style.use('dlcore.book'), and see 'Dark page' in book/_static/book.css."
+            f"{visit}: {figure.get_attribute('alt')!r} has paper of brightness {paper} "
+            f"and ink from {darkest} to {lightest}, of 255. Draw in plt.style.use("
+            "'dlcore.book'), and see 'Dark page' in book/_static/book.css."
         )
 
 
@@ -340,14 +333,12 @@ def faults(page, control):
 
 @notebooks
 def test_every_control_moves_its_figure(visit):
-    cells = nbformat.read(
-        (ROOT / visit.name).with_suffix(".ipynb"), as_version=4
-    ).cells
+    cells = nbformat.read(SOURCES[visit.name], as_version=4).cells
     calls = sum(bool(re.search(r"^explore\(", cell.source, re.M)) for cell in cells)
     figures = visit.page.locator(".explore")
     assert figures.count() >= calls, (
-        f"{visit}: {calls} calls of explore, but {figures.count()} figures with controls. "
-        "End each cell with the call, and run make book."
+        f"{visit}: {calls} calls of explore, but {figures.count()} figures with "
+        "controls. End each cell with the call, and run make book."
     )
     controls = figures.locator("input, select").element_handles()
     found = [fault for control in controls for fault in faults(visit.page, control)]
@@ -368,9 +359,7 @@ def test_play_plays_and_pauses(visit):
         assert image.get_attribute("alt") == alt, f"{visit}: 'Pause' does not pause"
         button.click()
         expect(value, f"{visit}: 'Play' does not move on").not_to_have_text(paused)
-        assert image.get_attribute("alt") != alt, (
-            f"{visit}: 'Play' moves no picture"
-        )
+        assert image.get_attribute("alt") != alt, f"{visit}: 'Play' draws nothing"
         figure.locator("input").press("Home")
         expect(button, f"{visit}: a key does not stop it").to_have_text("Play")
 
@@ -379,14 +368,10 @@ def test_play_plays_and_pauses(visit):
 def test_no_request_leaves_the_machine(visit):
     # Connections made ahead of time and icons are no requests to Playwright.
     hints = "link[rel~=preconnect], link[rel~=dns-prefetch], link[rel~=icon]"
-    hinted = visit.page.eval_on_selector_all(
-        hints, "links => links.map((l) => l.href)"
-    )
+    hinted = visit.page.locator(hints).evaluate_all("all => all.map((e) => e.href)")
     own = (visit.base, "data:", "blob:")
     found = [url for url in visit.requests + hinted if not url.startswith(own)]
-    remedy = (
-        "Put it in book/_static, or switch off in _config.yml what asks for it."
-    )
+    remedy = "Put it in book/_static, or switch off what asks for it: _config.yml."
     forbid(found, visit, "asks for what is not in the book", remedy)
 
 
@@ -437,15 +422,12 @@ def test_links_lead_somewhere(page):
 
 @pytest.mark.parametrize("page", NOTEBOOKS)
 def test_every_notebook_can_be_downloaded(page):
-    name = Path(page).with_suffix(".ipynb").name
+    name = SOURCES[page].name
     files = [file for file in targets(page, "a href").values() if file.name == name]
-    assert files, (
-        f"{page}: no link to {name}. See use_download_button of the theme."
-    )
+    assert files, f"{page}: no link to {name}. Is use_download_button switched off?"
     for file in files:
-        assert json.loads(file.read_text()).get("nbformat") == 4, (
-            f"{file}: no notebook"
-        )
+        notebook = json.loads(file.read_text())
+        assert notebook.get("nbformat") == 4, f"{page}: {file} is no notebook"
 
 
 def megabytes(files):
