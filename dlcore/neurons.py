@@ -5,7 +5,9 @@ from jaxtyping import Float
 from numpy import ndarray
 
 
-def sign(z: Float[ndarray, "*shape"], at0: float = 0.0) -> Float[ndarray, "*shape"]:
+def sign(
+    z: Float[ndarray, "*shape"], at0: float = 0.0
+) -> Float[ndarray, "*shape"]:
     """Return +1 where ``z`` is positive, −1 where it is negative, ``at0`` at zero."""
     return np.where(z == 0, at0, np.sign(z))
 

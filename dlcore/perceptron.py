@@ -31,7 +31,9 @@ def predict(
     return sign(X @ w + b, at0)
 
 
-def hesse(w: Float[ndarray, "n"], b: float) -> tuple[Float[ndarray, "n"], float]:
+def hesse(
+    w: Float[ndarray, "n"], b: float
+) -> tuple[Float[ndarray, "n"], float]:
     r"""Return the boundary :math:`w \cdot x + b = 0` in Hesse normal form.
 
     Returns:
@@ -100,7 +102,7 @@ def fit(
     rng: Generator | None = None,
     max_updates: int = 100_000,
 ) -> History:
-    r"""Learn by the perceptron algorithm (Rosenblatt 1958), starting from zero.
+    r"""Learn by the perceptron algorithm (Rosenblatt 1962), starting from zero.
 
     Go through the points again and again; at a mistake, :math:`y (w \cdot x + b) \le 0`,
 
@@ -172,7 +174,7 @@ def pocket(
 
 
 def averaged(history: History) -> tuple[Float[ndarray, "n"], float]:
-    """Return the mean over all points looked at of the weights used (Freund 1999)."""
+    """Return the mean over all points looked at of the weights used (Freund and Schapire 1999)."""
     used = np.diff(history.seen, prepend=0, append=history.looked)
     weight = used / used.sum()
     return weight @ history.w, float(weight @ history.b)
@@ -224,7 +226,10 @@ def separate(
     """
     Z = signed_points(X, y, bias)
     found = linprog(
-        np.zeros(Z.shape[1]), A_ub=-Z, b_ub=-np.ones(len(Z)), bounds=(None, None)
+        np.zeros(Z.shape[1]),
+        A_ub=-Z,
+        b_ub=-np.ones(len(Z)),
+        bounds=(None, None),
     )
     v = _solution("separate", found)
     return None if v is None else _split(v, bias)
@@ -305,9 +310,13 @@ def version_arc(
     """
     Z = signed_points(X, y, bias=False)
     angle = np.arctan2(Z[:, 1], Z[:, 0])
-    turn = (angle - angle[0] + np.pi) % (2 * np.pi) - np.pi  # relative to the first
+    turn = (angle - angle[0] + np.pi) % (
+        2 * np.pi
+    ) - np.pi  # relative to the first
     low, high = turn.max() - np.pi / 2, turn.min() + np.pi / 2
-    return (float(angle[0] + low), float(angle[0] + high)) if low < high else None
+    return (
+        (float(angle[0] + low), float(angle[0] + high)) if low < high else None
+    )
 
 
 def signed_points(
@@ -333,13 +342,19 @@ def _solution(who: str, found: OptimizeResult) -> Float[ndarray, "m"] | None:
     return found.x if found.success else None
 
 
-def _split(v: Float[ndarray, "m"], bias: bool) -> tuple[Float[ndarray, "n"], float]:
+def _split(
+    v: Float[ndarray, "m"], bias: bool
+) -> tuple[Float[ndarray, "n"], float]:
     return (v[:-1], float(v[-1])) if bias else (v, 0.0)
 
 
 def _length(who: str, w: Float[ndarray, "n"]) -> float:
     length = float(np.linalg.norm(w))
     check(
-        length > 0, f"{who}: w", "not be zero", w, "A zero vector has no direction."
+        length > 0,
+        f"{who}: w",
+        "not be zero",
+        w,
+        "A zero vector has no direction.",
     )
     return length

@@ -22,10 +22,14 @@ def use_book_style() -> None:
     set_matplotlib_formats("retina")
 
 
-def square(ax: Axes, limit: float, centre: tuple[float, float] = (0, 0)) -> Axes:
+def square(
+    ax: Axes, limit: float, centre: tuple[float, float] = (0, 0)
+) -> Axes:
     """Show the square of half-width ``limit`` with equal units on both axes."""
     x, y = centre
-    ax.set(xlim=(x - limit, x + limit), ylim=(y - limit, y + limit), aspect="equal")
+    ax.set(
+        xlim=(x - limit, x + limit), ylim=(y - limit, y + limit), aspect="equal"
+    )
     return ax
 
 
@@ -74,7 +78,10 @@ def plot_boundary(
             look |= {"linestyle": ":", "linewidth": 1.5}
         ax.axline(tuple(foot), tuple(foot + along), **look)
     if shade:
-        x1, x2 = np.linspace(*ax.get_xlim(), 300), np.linspace(*ax.get_ylim(), 300)
+        x1, x2 = (
+            np.linspace(*ax.get_xlim(), 300),
+            np.linspace(*ax.get_ylim(), 300),
+        )
         positive = w[0] * x1 + w[1] * x2[:, None] + b > 0
         ax.pcolormesh(x1, x2, positive, cmap=SIDES, vmin=0, vmax=1, alpha=0.12)
     return ax
@@ -93,7 +100,9 @@ def plot_arrow(
         "linewidth": 2,
         "mutation_scale": 16,
     }
-    ax.annotate("", xy=tuple(end), xytext=tuple(start), arrowprops=arrow, zorder=4)
+    ax.annotate(
+        "", xy=tuple(end), xytext=tuple(start), arrowprops=arrow, zorder=4
+    )
     return ax
 
 

@@ -51,7 +51,9 @@ class Code(NamedTuple):
         """Return the outputs that show one."""
         outputs = [output.get("data", {}) for output in self.cell.outputs]
         return [
-            data for data in outputs if any(m.startswith("image/") for m in data)
+            data
+            for data in outputs
+            if any(m.startswith("image/") for m in data)
         ]
 
 
@@ -82,7 +84,9 @@ class Page:
                     match = EVIDENCE.match(source)
                     label = match and match[1]
                     name = self.names[-1]
-                    self.code.append(Code(place, name, cell, about, source, label))
+                    self.code.append(
+                        Code(place, name, cell, about, source, label)
+                    )
         self.claims = [
             d
             for d in self.directives
@@ -117,7 +121,9 @@ def read(file: Path) -> NotebookNode:
     """Read a page, or say which file is no notebook."""
     text = file.read_text(encoding="utf-8")
     if file.suffix == ".md":
-        return nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(text)])
+        return nbformat.v4.new_notebook(
+            cells=[nbformat.v4.new_markdown_cell(text)]
+        )
     try:
         notebook = nbformat.reads(text, as_version=4)
         nbformat.validate(notebook)

@@ -14,7 +14,9 @@ from book_pages import Book, Page, is_explore, is_statement
 from IPython.core.inputtransformer2 import TransformerManager
 
 MAX_LINES = 30  # of a code cell
-MAX_IGNORED = 1 / 4  # of the code cells may keep nbval from comparing their output
+MAX_IGNORED = (
+    1 / 4
+)  # of the code cells may keep nbval from comparing their output
 
 MACHINE = re.compile(
     r"(?:file://|(?<![\w:./~)}-]))/(?:root|home|work|tmp|Users)(?![\w-])"
@@ -59,7 +61,9 @@ def asserts(source: str) -> bool:
 
     def varies(node: ast.AST) -> bool:
         names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
-        return bool(names - set(dir(builtins))) and not isinstance(node, ast.Tuple)
+        return bool(names - set(dir(builtins))) and not isinstance(
+            node, ast.Tuple
+        )
 
     for node in executed(tree):
         if isinstance(node, ast.Assert) and varies(node.test):
@@ -84,7 +88,10 @@ def has_unique_labels(page: Page, book: Book) -> Iterator[str]:
 
     for label in sorted(set(labels(page))):
         where = [
-            path for path, p in book.pages.items() for x in labels(p) if x == label
+            path
+            for path, p in book.pages.items()
+            for x in labels(p)
+            if x == label
         ]
         if len(where) > 1:
             yield f"{page.path}: the label {label} stands in {', '.join(where)}. Rename one."
@@ -120,7 +127,9 @@ def uses_the_kernel(page: Page, book: Book) -> Iterator[str]:
 
 
 def opens_with_aims(page: Page, book: Book) -> Iterator[str]:
-    text = next((c.source for c in page.cells[:1] if c.cell_type == "markdown"), "")
+    text = next(
+        (c.source for c in page.cells[:1] if c.cell_type == "markdown"), ""
+    )
     title = re.match(r"(?:\([\w:-]+\)=\s+)*# \S", text)
     for what, found in [
         ("# Title", title),
@@ -184,7 +193,10 @@ def checks_in_evidence(page: Page, book: Book) -> Iterator[str]:
     }
     for c in page.code:
         lines = c.source.split("\n")
-        if c.evidence is None or lines[0].rstrip() != f"# evidence: {c.evidence}":
+        if (
+            c.evidence is None
+            or lines[0].rstrip() != f"# evidence: {c.evidence}"
+        ):
             if re.search(r"^\s*#\s*evidence\b", c.source, re.I | re.M):
                 yield f"{c.name}: name evidence in the first line, as # evidence: <label>"
             continue
@@ -209,7 +221,10 @@ def ignores_few_outputs(page: Page, book: Book) -> Iterator[str]:
 def describes_its_figures(page: Page, book: Book) -> Iterator[str]:
     for c in page.code:
         shown = c.pictures()
-        if not all(map(is_explore, shown)) and not c.about.get("alt", "").strip():
+        if (
+            not all(map(is_explore, shown))
+            and not c.about.get("alt", "").strip()
+        ):
             yield f"{c.name} shows a picture. Write as its first line: # alt: <what it shows>"
         if c.about and len(shown) != 1:
             n = len(shown)
@@ -228,7 +243,9 @@ def has_short_cells(page: Page, book: Book) -> Iterator[str]:
 
 
 def has_something_to_move(page: Page, book: Book) -> Iterator[str]:
-    if not any(is_explore(picture) for c in page.code for picture in c.pictures()):
+    if not any(
+        is_explore(picture) for c in page.code for picture in c.pictures()
+    ):
         yield f"{page.path} has no figure to move. Add one with explore(). {page.again}"
 
 
@@ -239,7 +256,12 @@ def lists_only_pages(book: Book) -> Iterator[str]:
             yield f"_toc.yml lists {entry}, which does not exist. Write it or delete the line."
 
 
-ALL: list[Rule] = [is_listed, has_unique_labels, names_no_machine, speaks_plainly]
+ALL: list[Rule] = [
+    is_listed,
+    has_unique_labels,
+    names_no_machine,
+    speaks_plainly,
+]
 PAGE_RULES = [*ALL, states_nothing]
 NOTEBOOK_RULES = [
     *ALL,

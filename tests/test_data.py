@@ -74,9 +74,13 @@ def test_mnist_sample_is_ink_on_paper():
     assert (X.min(), X.max()) == (0, 255)
     assert 33 < X.mean() < 34  # the 60,000 training images have 33.3
     pixels = X.reshape(-1, 28, 28)
-    assert not pixels[:, ::27, ::27].any()  # corners are paper: no pixel is shifted
+    assert not pixels[
+        :, ::27, ::27
+    ].any()  # corners are paper: no pixel is shifted
     middle = pixels[:, 12:16, 12:16].mean(axis=(1, 2))
-    assert middle[y == 1].mean() > 150 > 50 > middle[y == 0].mean()  # 0 has a hole
+    assert (
+        middle[y == 1].mean() > 150 > 50 > middle[y == 0].mean()
+    )  # 0 has a hole
 
 
 @given(

@@ -86,9 +86,15 @@ def forgets(a):
             {"a": [1], "kind": ["up"], "play": True},
             "play must go with exactly one parameter, of numbers",
         ),
-        ({"kind": ["up"], "play": True}, "play must go with exactly one parameter"),
+        (
+            {"kind": ["up"], "play": True},
+            "play must go with exactly one parameter",
+        ),
         ({"a": [1], "start": {"b": 1}}, r"must name one of \['a'\]; got 'b'"),
-        ({"a": [1], "labels": {"b": "x"}}, r"must name one of \['a'\]; got 'b'"),
+        (
+            {"a": [1], "labels": {"b": "x"}},
+            r"must name one of \['a'\]; got 'b'",
+        ),
         (
             {"a": [1, 2], "start": {"a": 3}},
             r"start\['a'\] must be one of \[1, 2\]; got 3",
@@ -102,13 +108,17 @@ def test_refuses_what_it_cannot_show(arguments, message):
 
 
 def test_refuses_a_draw_that_returns_nothing():
-    with pytest.raises(ValueError, match="return a Figure or an Axes; got None"):
+    with pytest.raises(
+        ValueError, match="return a Figure or an Axes; got None"
+    ):
         explore(forgets, a=[1]).html()
 
 
 def test_mode_must_be_known(monkeypatch):
     monkeypatch.setenv("DLCORE_EXPLORE", "statik")
-    with pytest.raises(ValueError, match=r"DLCORE_EXPLORE must .*; got 'statik'"):
+    with pytest.raises(
+        ValueError, match=r"DLCORE_EXPLORE must .*; got 'statik'"
+    ):
         explore(shade, a=[1])._repr_mimebundle_()
 
 
@@ -117,7 +127,8 @@ def test_frames_stand_in_the_order_in_which_the_page_counts_them(m, n):
     page = Static(explore(shade, a=range(m), kind=["up", "down"][:n]))
     choices = [(a, kind) for a in range(m) for kind in ["up", "down"][:n]]
     assert [frame["alt"] for frame in page.frames] == [
-        f"A square as dark as a. (a = {a}, kind = {kind})" for a, kind in choices
+        f"A square as dark as a. (a = {a}, kind = {kind})"
+        for a, kind in choices
     ]
     assert [grey(open_uri(frame["src"])) for frame in page.frames] == [
         round(0.5 + (a if kind == "up" else -a) / 10, 1) for a, kind in choices
@@ -126,12 +137,18 @@ def test_frames_stand_in_the_order_in_which_the_page_counts_them(m, n):
 
 def test_static_page_has_a_slider_for_numbers_and_a_menu_for_names(monkeypatch):
     monkeypatch.setenv("DLCORE_EXPLORE", "static")
-    bundle, _ = explore(shade, a=[0, 1, 2], kind=["up", "down"])._repr_mimebundle_()
+    bundle, _ = explore(
+        shade, a=[0, 1, 2], kind=["up", "down"]
+    )._repr_mimebundle_()
     assert set(bundle) == {"text/html", "text/plain"}
     page = Static(explore(shade, a=[0, 1, 2], kind=["up", "down"]))
     (slider,), (menu,) = page.all("input"), page.all("select")
     assert slider["type"] == "range"
-    assert (slider["min"], slider["max"], slider["data-size"]) == ("0", "2", "3")
+    assert (slider["min"], slider["max"], slider["data-size"]) == (
+        "0",
+        "2",
+        "3",
+    )
     assert json.loads(slider["data-texts"]) == ["0", "1", "2"]
     assert menu["data-size"] == "2"
     assert [option["value"] for option in page.all("option")] == ["0", "1"]
@@ -146,7 +163,10 @@ def test_static_page_shows_the_start_first():
     assert grey(open_uri(image["src"])) == 0.3
     assert image["alt"] == "A square as dark as a. (a = 2, kind = down)"
     assert (slider["value"], slider["aria-valuetext"]) == ("2", "2")
-    assert ["selected" in option for option in page.all("option")] == [False, True]
+    assert ["selected" in option for option in page.all("option")] == [
+        False,
+        True,
+    ]
 
 
 def test_static_page_plays():
@@ -193,7 +213,9 @@ def test_saved_notebook_keeps_one_still(monkeypatch):
     assert bundle["text/plain"] == "explore(shade, a: 3 values)"
     still = Image.open(io.BytesIO(base64.b64decode(bundle["image/png"])))
     assert (still.format, grey(still)) == ("PNG", 0.7)
-    assert metadata == {"image/png": {"width": 40}}  # 0.4 inches of 100 CSS pixels
+    assert metadata == {
+        "image/png": {"width": 40}
+    }  # 0.4 inches of 100 CSS pixels
 
 
 def test_live_kernel_gets_a_widget_and_a_still(monkeypatch):
@@ -228,9 +250,15 @@ def test_moving_a_live_control_redraws():
     ).widget()
     _, slider, menu = widget.children
     assert (slider.description, menu.description) == ("dark", "kind")
-    assert picture(widget) == (0.6, "A square as dark as a. (dark = 1, kind = up)")
+    assert picture(widget) == (
+        0.6,
+        "A square as dark as a. (dark = 1, kind = up)",
+    )
     slider.index = 2
-    assert picture(widget) == (0.7, "A square as dark as a. (dark = 2, kind = up)")
+    assert picture(widget) == (
+        0.7,
+        "A square as dark as a. (dark = 2, kind = up)",
+    )
     menu.value = "down"
     assert picture(widget) == (
         0.3,
@@ -269,7 +297,9 @@ def test_axes_stand_for_their_figure():
 def test_numpy_values_are_as_good_as_numbers():
     got = explore(shade, a=np.arange(3), start={"a": np.int64(1)})
     assert got.html() == explore(shade, a=[0, 1, 2], start={"a": 1}).html()
-    assert explore(shade, a=np.linspace(0, 1, 3)).values == {"a": [0.0, 0.5, 1.0]}
+    assert explore(shade, a=np.linspace(0, 1, 3)).values == {
+        "a": [0.0, 0.5, 1.0]
+    }
 
 
 def test_numbers_read_well():
@@ -278,7 +308,12 @@ def test_numbers_read_well():
         return shade()
 
     (slider,) = Static(explore(draw, a=[-1, 0.25, -1e-7, 10**6])).all("input")
-    assert json.loads(slider["data-texts"]) == ["−1", "0.25", "−1e−07", "1000000"]
+    assert json.loads(slider["data-texts"]) == [
+        "−1",
+        "0.25",
+        "−1e−07",
+        "1000000",
+    ]
 
 
 def test_frames_have_few_colours():
@@ -290,5 +325,7 @@ def test_frames_have_few_colours():
         )
         return fig
 
-    frame = open_uri(Static(explore(draw, a=[1])).frames[0]["src"]).convert("RGB")
+    frame = open_uri(Static(explore(draw, a=[1])).frames[0]["src"]).convert(
+        "RGB"
+    )
     assert 2 < len(frame.getcolors(maxcolors=10**6)) <= PALETTE <= 64

@@ -11,7 +11,12 @@ import nbformat
 import pytest
 from book_figures import describe, strip_comments
 from bs4 import BeautifulSoup
-from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+from nbformat.v4 import (
+    new_code_cell,
+    new_markdown_cell,
+    new_notebook,
+    new_output,
+)
 from PIL import Image
 
 EXTENSIONS = Path(__file__).parents[1] / "book" / "_ext"
@@ -46,7 +51,11 @@ KERNEL = {
             "# evidence: e\nx",
         ),
         ("# alt: A line.", {"alt": "A line."}, ""),
-        ("# evidence: e\n# alt: Too late.", {}, "# evidence: e\n# alt: Too late."),
+        (
+            "# evidence: e\n# alt: Too late.",
+            {},
+            "# evidence: e\n# alt: Too late.",
+        ),
         ("x = 1\n# alt: Too late.", {}, "x = 1\n# alt: Too late."),
         ("# alternatively: x", {}, "# alternatively: x"),
     ],
@@ -57,7 +66,9 @@ def test_first_comments_describe_the_figure(source, found, code):
 
 def test_comments_become_the_metadata_of_the_page():
     text, plain = new_markdown_cell("# alt: A title"), new_code_cell("x = 1")
-    figure = new_code_cell("# figure: a\n# caption: Up.\n# alt: A line.\nplot()")
+    figure = new_code_cell(
+        "# figure: a\n# caption: Up.\n# alt: A line.\nplot()"
+    )
     strip_comments(new_notebook(cells=[text, plain, figure]))
     assert text.source == "# alt: A title"
     assert plain.metadata == {"mystnb": {}}
@@ -170,7 +181,10 @@ def write_page(folder: Path, *evidence: str) -> None:
     )
     cells = [
         new_markdown_cell(STATEMENTS),
-        *(new_code_cell(f"# evidence: {label}\nassert a") for label in evidence),
+        *(
+            new_code_cell(f"# evidence: {label}\nassert a")
+            for label in evidence
+        ),
         new_code_cell(FIGURE, outputs=[picture]),
     ]
     nbformat.write(
@@ -195,7 +209,8 @@ def build(folder: Path) -> tuple[BeautifulSoup, BeautifulSoup]:
     )
     assert done.returncode == 0, done.stderr
     files = [
-        folder / "_build" / "html" / name for name in ("page.html", "ledger.html")
+        folder / "_build" / "html" / name
+        for name in ("page.html", "ledger.html")
     ]
     page, ledger = (
         BeautifulSoup(file.read_text(), "html.parser") for file in files

@@ -56,13 +56,18 @@ def read_imports(source: str) -> Row:
 @pytest.fixture(scope="module")
 def table() -> dict[str, Row]:
     file = ROOT / "CONTRIBUTING.md"
-    found = read_table(file.read_text(encoding="utf-8")) if file.exists() else {}
+    found = (
+        read_table(file.read_text(encoding="utf-8")) if file.exists() else {}
+    )
     assert found, f"CONTRIBUTING.md needs a table under the heading {HEADING!r}"
     return found
 
 
 def test_table_has_a_row_for_each_module_and_no_other(table):
-    missing, extra = MODULES.keys() - table.keys(), table.keys() - MODULES.keys()
+    missing, extra = (
+        MODULES.keys() - table.keys(),
+        table.keys() - MODULES.keys(),
+    )
     assert not missing, f"CONTRIBUTING.md, {HEADING!r}: add a row for {missing}"
     assert not extra, f"CONTRIBUTING.md, {HEADING!r}: delete the row of {extra}"
 

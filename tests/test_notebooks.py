@@ -6,7 +6,12 @@ from pathlib import Path
 import pytest
 from book_pages import Book, Page, read, read_book
 from nbformat import NotebookNode
-from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+from nbformat.v4 import (
+    new_code_cell,
+    new_markdown_cell,
+    new_notebook,
+    new_output,
+)
 from notebook_rules import (
     NOTEBOOK_RULES,
     PAGE_RULES,
@@ -119,7 +124,9 @@ def tag(name: str, *places: int) -> Change:
 def comment(text: str, *places: int) -> Change:
     def change(notebook: NotebookNode) -> None:
         for place in places:
-            notebook.cells[place].source = f"{text}\n{notebook.cells[place].source}"
+            notebook.cells[
+                place
+            ].source = f"{text}\n{notebook.cells[place].source}"
 
     return change
 
@@ -153,15 +160,15 @@ def breaches(notebook: NotebookNode, other: str = "# Other") -> dict[str, str]:
     page = Page(PATH, notebook)
     second = Page(OTHER, new_notebook(cells=[new_markdown_cell(other)]))
     book = Book({PATH: page, OTHER: second}, ["book/chapter/page"])
-    said = {rule.__name__: "\n".join(rule(page, book)) for rule in NOTEBOOK_RULES}
+    said = {
+        rule.__name__: "\n".join(rule(page, book)) for rule in NOTEBOOK_RULES
+    }
     return {name: sentences for name, sentences in said.items() if sentences}
 
 
 LAW = "def law(b):\n    assert b**2 >= 0\n"
 IGNORING = "nbval ignores 2 of 5 code cells, more than 25%"
-NO_ALT = (
-    "code cell 1 ('# figure: parabola') shows a picture. Write as its first line"
-)
+NO_ALT = "code cell 1 ('# figure: parabola') shows a picture. Write as its first line"
 BREAKS: dict[str, list[tuple[Change, str]]] = {
     "has_unique_labels": [
         (
@@ -184,9 +191,15 @@ BREAKS: dict[str, list[tuple[Change, str]]] = {
         (show(PRINTED, output({"text/html": "<a href='/root/9'>"})), "/root/9"),
     ],
     "speaks_plainly": [
-        (edit(STATED, "Equal", "TODO: equal"), "says 'TODO' in 'TODO: equal signs"),
+        (
+            edit(STATED, "Equal", "TODO: equal"),
+            "says 'TODO' in 'TODO: equal signs",
+        ),
         (edit(STATED, "Equal", "Delving deep, equal"), "Delving"),
-        (edit(STATED, "Equal", "It is important\nto note: equal"), "leave it out"),
+        (
+            edit(STATED, "Equal", "It is important\nto note: equal"),
+            "leave it out",
+        ),
     ],
     "uses_the_kernel": [
         (
@@ -234,7 +247,10 @@ BREAKS: dict[str, list[tuple[Change, str]]] = {
             "theorem 'squares' is neither proved",
         ),
         (edit(STATED, "Equal signs give plus.", ""), "nor cited"),
-        (edit(STATED, ":::{prf:proof}", f"{CITED}:::{{prf:proof}}"), "nor cited"),
+        (
+            edit(STATED, ":::{prf:proof}", f"{CITED}:::{{prf:proof}}"),
+            "nor cited",
+        ),
         (
             edit(STATED, "```{prf:def", f"{CITED}```{{prf:def"),
             "'known' has no evidence",
@@ -253,7 +269,10 @@ BREAKS: dict[str, list[tuple[Change, str]]] = {
             comment("a = 1\n# evidence: squares", PRINTED),
             "in the first line, as # evid",
         ),
-        (tag("raises-exception", CHECKED), "evidence that nbval does not check"),
+        (
+            tag("raises-exception", CHECKED),
+            "evidence that nbval does not check",
+        ),
         (tag("nbval-skip", CHECKED), "Remove its tag"),
     ],
     "ignores_few_outputs": [
@@ -281,7 +300,10 @@ BREAKS: dict[str, list[tuple[Change, str]]] = {
         ),
     ],
     "has_short_cells": [
-        (comment("x = 1\n\n" * 30, PRINTED), "code cell 3 ('x = 1') has 31 lines"),
+        (
+            comment("x = 1\n\n" * 30, PRINTED),
+            "code cell 3 ('x = 1') has 31 lines",
+        ),
     ],
     "has_something_to_move": [(drop(MOVED), "Add one with explore()")],
 }
@@ -327,7 +349,9 @@ def test_page_without_code_may_define_but_not_claim():
     def said(text: str) -> list[str]:
         page = Page(OTHER, new_notebook(cells=[new_markdown_cell(text)]))
         book = Book({OTHER: page}, ["book/chapter/other"])
-        return [sentence for rule in PAGE_RULES for sentence in rule(page, book)]
+        return [
+            sentence for rule in PAGE_RULES for sentence in rule(page, book)
+        ]
 
     assert said(DEFINITION) == []
     assert said(THEOREM) == [
@@ -344,13 +368,19 @@ def test_label_may_not_be_used_on_another_page_either():
 @pytest.mark.parametrize(
     "change",
     [
-        edit(STATED, ":::{prf:proof}", ":::{admonition} Proof\n:class: dropdown"),
+        edit(
+            STATED, ":::{prf:proof}", ":::{admonition} Proof\n:class: dropdown"
+        ),
         edit(STATED, ":::{prf:proof}", ":::{dropdown} Proof of the theorem"),
         edit(
-            STATED, ":::{prf:proof}\nEqual", "````{toggle}\n```{prf:proof}\nEqual"
+            STATED,
+            ":::{prf:proof}\nEqual",
+            "````{toggle}\n```{prf:proof}\nEqual",
         ),
         edit(STATED, "for all $a$", "for all $a$ {cite:p}`who2000`"),
-        both(edit(CHECKED, "# ev", f"{ALT}# ev"), show(CHECKED, output(PICTURE))),
+        both(
+            edit(CHECKED, "# ev", f"{ALT}# ev"), show(CHECKED, output(PICTURE))
+        ),
         edit(TEXT, "# Squares", "(sec-squares)=\n# Squares"),
         edit(STATED, "Equal", "See https://x.org/home/tmp and ~/work. Equal"),
         edit(STATED, "Equal", "```python\n{prf:theorem}\n```\n\nEqual"),

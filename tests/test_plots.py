@@ -53,7 +53,9 @@ def test_labels_differ_in_shape_as_well_as_in_colour(ax):
     plot_points(np.array([[0.0, 0.0], [1.0, 1.0]]), np.array([1.0, -1.0]), ax)
     plus, minus = ax.collections
     assert not np.array_equal(plus.get_facecolor(), minus.get_facecolor())
-    assert len(plus.get_paths()[0].vertices) != len(minus.get_paths()[0].vertices)
+    assert len(plus.get_paths()[0].vertices) != len(
+        minus.get_paths()[0].vertices
+    )
 
 
 @given(angle=st.floats(0, 6.28), length=st.floats(0.1, 10), b=st.floats(-5, 5))
@@ -62,7 +64,9 @@ def test_the_line_drawn_is_where_the_unit_is_zero(angle, length, b):
     fig, ax = plt.subplots()
     (line,) = plot_boundary(w, b, square(ax, 2)).lines
     for point in (line.get_xy1(), line.get_xy2()):
-        assert w @ np.array(point) + b == pytest.approx(0, abs=1e-9 * (1 + length))
+        assert w @ np.array(point) + b == pytest.approx(
+            0, abs=1e-9 * (1 + length)
+        )
     plt.close(fig)
 
 

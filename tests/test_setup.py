@@ -74,5 +74,13 @@ def test_every_command_of_the_readme_exists():
     listed = subprocess.run(
         ["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout
-    for command in ["book", "test", "lab", "notebooks", "serve", "clean", "help"]:
+    for command in [
+        "book",
+        "test",
+        "lab",
+        "notebooks",
+        "serve",
+        "clean",
+        "help",
+    ]:
         assert f"make {command} " in listed

@@ -150,7 +150,9 @@ class Reader:
 
     def on_console(self, message):
         if message.type in ("error", "warning"):
-            self.complaints.append(f"{message.text} ({message.location['url']})")
+            self.complaints.append(
+                f"{message.text} ({message.location['url']})"
+            )
 
     def open(self, name):
         self.page.goto("about:blank")
@@ -185,8 +187,12 @@ def server():
 def readers(server):
     bases = {"server": server, "folder": f"{SITE.as_uri()}/"}
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield {place: Reader(browser, place, base) for place, base in bases.items()}
+        browser = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=FLAGS
+        )
+        yield {
+            place: Reader(browser, place, base) for place, base in bases.items()
+        }
         browser.close()
 
 
@@ -218,16 +224,22 @@ def forbid(found, where, what, remedy):
 
 @visiting([SEARCH])
 def test_search_finds_the_perceptron(visit):
-    link = visit.page.locator("#search-results a[href*='perceptron.html']").first
+    link = visit.page.locator(
+        "#search-results a[href*='perceptron.html']"
+    ).first
     expect(link, f"{visit}: the perceptron is not found").to_be_visible()
     url = re.split("[?#]", link.evaluate("a => a.href"))[0]
-    assert url.removeprefix(visit.base) in PAGES, f"{visit}: {url} does not exist"
+    assert url.removeprefix(visit.base) in PAGES, (
+        f"{visit}: {url} does not exist"
+    )
 
 
 @visiting([LEDGER], ["folder"])
 def test_the_ledger_pairs_statements_with_evidence(visit):
     rows = visit.page.locator(".ledger tbody tr").all()
-    assert rows, f"{visit}: no statement is listed. See book/_ext/book_ledger.py."
+    assert rows, (
+        f"{visit}: no statement is listed. See book/_ext/book_ledger.py."
+    )
     found = []
     for row in rows:
         statement, *_, evidence = row.locator("td").all()
@@ -254,26 +266,38 @@ def test_both_themes_are_readable(visit):
         checks["[data-look=new]"] = ["color-contrast"]
     found = []
     for selector, rules in checks.items():
-        options = {"runOnly": rules, "resultTypes": ["violations", "incomplete"]}
+        options = {
+            "runOnly": rules,
+            "resultTypes": ["violations", "incomplete"],
+        }
         report = Axe().run(visit.page, selector, options).response
         found += [
             f"{check['id']}: {node['html'][:120]}\n    {node['failureSummary']}"
             for check in report["violations"] + report["incomplete"]
             for node in check["nodes"]
-            if check in report["violations"] or "obscured" in node["failureSummary"]
+            if check in report["violations"]
+            or "obscured" in node["failureSummary"]
         ]
     remedy = "Mend book/_static/book.css, or name what has no name."
     forbid(found, visit, "hard to see or to hear", remedy)
 
 
 @visiting(NOTEBOOKS)
-@pytest.mark.parametrize("kind", [".explore img", "img:not(.explore img, .photo)"])
+@pytest.mark.parametrize(
+    "kind", [".explore img", "img:not(.explore img, .photo)"]
+)
 def test_figures_follow_the_theme(visit, kind):
     figure = visit.page.locator(f".cell_output {kind} >> visible=true").first
     if figure.count():
         picture = Image.open(io.BytesIO(figure.screenshot())).convert("L")
-        paper, (darkest, lightest) = picture.getpixel((2, 2)), picture.getextrema()
-        light, dark = paper > 200 and darkest < 100, paper < 80 and lightest > 150
+        paper, (darkest, lightest) = (
+            picture.getpixel((2, 2)),
+            picture.getextrema(),
+        )
+        light, dark = (
+            paper > 200 and darkest < 100,
+            paper < 80 and lightest > 150,
+        )
         assert light if visit.theme == "light" else dark, (
             f"{visit}: {figure.get_attribute('alt')!r} has paper of brightness {paper} "
             f"and ink from {darkest} to {lightest}, of 255. Draw in plt.style.use("
@@ -287,7 +311,9 @@ def test_mathematics_is_typeset(visit):
         "Mend the LaTeX: an unknown command, a $ without its partner or beside a space, "
         "mathematics in a page's title (pages without formulas load no MathJax)."
     )
-    forbid(visit.page.evaluate(RAW_LATEX), visit, "LaTeX is not typeset", remedy)
+    forbid(
+        visit.page.evaluate(RAW_LATEX), visit, "LaTeX is not typeset", remedy
+    )
 
 
 @everywhere
@@ -303,7 +329,9 @@ def test_every_picture_is_described(visit):
 @everywhere
 def test_every_page_fits_a_phone(visit):
     visit.page.set_viewport_size(PHONE)
-    remedy = "Shorten it, or let it scroll in a box: overflow-x: auto in book.css."
+    remedy = (
+        "Shorten it, or let it scroll in a box: overflow-x: auto in book.css."
+    )
     found = visit.page.evaluate(TOO_WIDE)
     forbid(found, visit, f"wider than {PHONE['width']} px", remedy)
 
@@ -327,21 +355,27 @@ def faults(page, control):
         if len(set(texts)) < len(steps):
             yield f"'{label}' says {texts} for its {len(steps)} values"
     for step in steps:
-        if any(f"{label} = {text}" not in step["alt"] for text in step["texts"]):
+        if any(
+            f"{label} = {text}" not in step["alt"] for text in step["texts"]
+        ):
             yield f"'{label}' says {step['texts']}, but its picture '{step['alt']}'"
 
 
 @notebooks
 def test_every_control_moves_its_figure(visit):
     cells = nbformat.read(SOURCES[visit.name], as_version=4).cells
-    calls = sum(bool(re.search(r"^explore\(", cell.source, re.M)) for cell in cells)
+    calls = sum(
+        bool(re.search(r"^explore\(", cell.source, re.M)) for cell in cells
+    )
     figures = visit.page.locator(".explore")
     assert figures.count() >= calls, (
         f"{visit}: {calls} calls of explore, but {figures.count()} figures with "
         "controls. End each cell with the call, and run make book."
     )
     controls = figures.locator("input, select").element_handles()
-    found = [fault for control in controls for fault in faults(visit.page, control)]
+    found = [
+        fault for control in controls for fault in faults(visit.page, control)
+    ]
     remedy = "See dlcore/explore.py and book/_static/explore.js."
     forbid(found, visit, "controls do not work", remedy)
 
@@ -355,11 +389,19 @@ def test_play_plays_and_pauses(visit):
         expect(button, f"{visit}: 'Play' does not play").to_have_text("Pause")
         button.click()
         alt, paused = image.get_attribute("alt"), value.inner_text()
-        visit.page.wait_for_timeout(1.5 * float(button.get_attribute("data-ms")))
-        assert image.get_attribute("alt") == alt, f"{visit}: 'Pause' does not pause"
+        visit.page.wait_for_timeout(
+            1.5 * float(button.get_attribute("data-ms"))
+        )
+        assert image.get_attribute("alt") == alt, (
+            f"{visit}: 'Pause' does not pause"
+        )
         button.click()
-        expect(value, f"{visit}: 'Play' does not move on").not_to_have_text(paused)
-        assert image.get_attribute("alt") != alt, f"{visit}: 'Play' draws nothing"
+        expect(value, f"{visit}: 'Play' does not move on").not_to_have_text(
+            paused
+        )
+        assert image.get_attribute("alt") != alt, (
+            f"{visit}: 'Play' draws nothing"
+        )
         figure.locator("input").press("Home")
         expect(button, f"{visit}: a key does not stop it").to_have_text("Play")
 
@@ -368,17 +410,23 @@ def test_play_plays_and_pauses(visit):
 def test_no_request_leaves_the_machine(visit):
     # Connections made ahead of time and icons are no requests to Playwright.
     hints = "link[rel~=preconnect], link[rel~=dns-prefetch], link[rel~=icon]"
-    hinted = visit.page.locator(hints).evaluate_all("all => all.map((e) => e.href)")
+    hinted = visit.page.locator(hints).evaluate_all(
+        "all => all.map((e) => e.href)"
+    )
     own = (visit.base, "data:", "blob:")
     found = [url for url in visit.requests + hinted if not url.startswith(own)]
-    remedy = "Put it in book/_static, or switch off what asks for it: _config.yml."
+    remedy = (
+        "Put it in book/_static, or switch off what asks for it: _config.yml."
+    )
     forbid(found, visit, "asks for what is not in the book", remedy)
 
 
 @everywhere
 def test_no_page_complains(visit):
     remedy = "Mend the path of what is not found; else press F12 on the page."
-    forbid(visit.complaints, visit, "errors and warnings in the console", remedy)
+    forbid(
+        visit.complaints, visit, "errors and warnings in the console", remedy
+    )
 
 
 class Anchors(HTMLParser):
@@ -405,7 +453,9 @@ def targets(page, kind):
     links = anchors(SITE / page)[kind]
     links = [link for link in links if not re.match(r"\w+:|//", link)]
     paths = [unquote(urlsplit(link).path) for link in links]
-    files = [(SITE / page).parent / path if path else SITE / page for path in paths]
+    files = [
+        (SITE / page).parent / path if path else SITE / page for path in paths
+    ]
     return dict(zip(links, files, strict=True))
 
 
@@ -413,18 +463,26 @@ def targets(page, kind):
 def test_links_lead_somewhere(page):
     def leads(link, file):
         fragment = unquote(urlsplit(link).fragment)
-        return file.is_file() and (not fragment or fragment in anchors(file)["id"])
+        return file.is_file() and (
+            not fragment or fragment in anchors(file)["id"]
+        )
 
     links = targets(page, "a href").items()
     found = [link for link, file in links if not leads(link, file)]
-    forbid(found, page, "links that lead nowhere", "Mend the label or the path.")
+    forbid(
+        found, page, "links that lead nowhere", "Mend the label or the path."
+    )
 
 
 @pytest.mark.parametrize("page", NOTEBOOKS)
 def test_every_notebook_can_be_downloaded(page):
     name = SOURCES[page].name
-    files = [file for file in targets(page, "a href").values() if file.name == name]
-    assert files, f"{page}: no link to {name}. Is use_download_button switched off?"
+    files = [
+        file for file in targets(page, "a href").values() if file.name == name
+    ]
+    assert files, (
+        f"{page}: no link to {name}. Is use_download_button switched off?"
+    )
     for file in files:
         notebook = json.loads(file.read_text())
         assert notebook.get("nbformat") == 4, f"{page}: {file} is no notebook"

@@ -23,7 +23,10 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def fingerprint() -> str:
     """Hash what every notebook depends on."""
-    files = [*sorted((ROOT / "dlcore").glob("*.*")), *sorted(ROOT.glob("*.txt"))]
+    files = [
+        *sorted((ROOT / "dlcore").glob("*.*")),
+        *sorted(ROOT.glob("*.txt")),
+    ]
     return hashlib.sha256(b"".join(f.read_bytes() for f in files)).hexdigest()
 
 

@@ -82,7 +82,9 @@ def resolve(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     statements = getattr(env, "proof_list", {})
 
     def link(page: str, anchor: str, text: str) -> nodes.Node:
-        return make_refnode(app.builder, docname, page, anchor, nodes.Text(text))
+        return make_refnode(
+            app.builder, docname, page, anchor, nodes.Text(text)
+        )
 
     for cell in list(doctree.findall(nodes.container)):
         statement = statements.get(cell.get("evidence"))
@@ -90,7 +92,9 @@ def resolve(app: Sphinx, doctree: nodes.document, docname: str) -> None:
             to = link(
                 statement["docname"], statement["label"], name(env, statement)
             )
-            line = nodes.paragraph("", "Evidence for ", to, classes=["evidence"])
+            line = nodes.paragraph(
+                "", "Evidence for ", to, classes=["evidence"]
+            )
             cell.insert(0, line)
     for place in list(doctree.findall(LedgerNode)):
         rows = []
@@ -116,7 +120,9 @@ def resolve(app: Sphinx, doctree: nodes.document, docname: str) -> None:
                             nodes.Text(" "),
                         ]
                 rows.append(cells)
-        place.replace_self(table(["Statement", "Title", "Page", "Evidence"], rows))
+        place.replace_self(
+            table(["Statement", "Title", "Page", "Evidence"], rows)
+        )
 
 
 def table(head: list[str], rows: list[Any]) -> nodes.table:

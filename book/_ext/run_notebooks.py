@@ -58,14 +58,17 @@ def execute_all(
         os.environ[f"{library}_NUM_THREADS"] = "1"
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         jobs = {
-            pool.submit(execute, path, nb): path for path, nb in notebooks.items()
+            pool.submit(execute, path, nb): path
+            for path, nb in notebooks.items()
         }
         try:
             for done, job in enumerate(as_completed(jobs), 1):
                 path, seconds = jobs[job], job.result()
                 name = os.path.relpath(path)
                 count = f"{done} of {len(jobs)}"
-                print(f"executed {name} in {seconds:.0f} s ({count})", flush=True)
+                print(
+                    f"executed {name} in {seconds:.0f} s ({count})", flush=True
+                )
                 yield path, seconds
         finally:
             pool.shutdown(cancel_futures=True)
