@@ -288,14 +288,15 @@ def max_margin(
     )
     lam = nnls(A, target)[0]
     closest = Z.T @ lam / lam.sum()
+    length, scale = np.linalg.norm(closest), np.linalg.norm(Z, axis=1).max()
     check(
-        bool((Z @ closest).min() > 1e-12 * (Z**2).sum(axis=1).max()),
+        bool(length > 1e-9 * scale and (Z @ closest).min() > 0),
         "max_margin: data",
         "be linearly separable",
-        "no separating plane",
+        f"a largest margin of {length:.1e}",
         "certificate() returns the proof.",
     )
-    w = closest / np.linalg.norm(closest)
+    w = closest / length
     b = -((plus @ w).min() + (minus @ w).max()) / 2 if bias else 0.0
     return w, float(b)
 

@@ -5,7 +5,9 @@ from hypothesis.extra.numpy import array_shapes, arrays
 
 from dlcore.neurons import heaviside, sign
 
-POTENTIALS = arrays(float, array_shapes(), elements=st.integers(-3, 3).map(float))
+POTENTIALS = arrays(
+    float, array_shapes(), elements=st.integers(-3, 3).map(float)
+)
 
 
 def test_by_hand():
@@ -18,12 +20,16 @@ def test_by_hand():
 
 @given(z=POTENTIALS, at0=st.floats(0, 1))
 def test_sign_is_heaviside_stretched(z, at0):
-    np.testing.assert_array_equal(sign(z, 2 * at0 - 1), 2 * heaviside(z, at0) - 1)
+    np.testing.assert_array_equal(
+        sign(z, 2 * at0 - 1), 2 * heaviside(z, at0) - 1
+    )
 
 
 @given(z=POTENTIALS, at0=st.sampled_from([0.0, 1.0]))
 def test_both_codings_decide_alike(z, at0):
-    np.testing.assert_array_equal(sign(z, 2 * at0 - 1) == 1, heaviside(z, at0) == 1)
+    np.testing.assert_array_equal(
+        sign(z, 2 * at0 - 1) == 1, heaviside(z, at0) == 1
+    )
 
 
 @given(z=POTENTIALS, at0=st.floats(-1, 1))

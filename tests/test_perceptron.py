@@ -55,7 +55,11 @@ def weights(h):
 
 
 SEED, FLAG = st.integers(0, 2**16), st.booleans()
-MANY = st.integers(1, 200), st.integers(1, 4), SEED  # a pass takes several blocks
+MANY = (
+    st.integers(1, 200),
+    st.integers(1, 4),
+    SEED,
+)  # a pass takes several blocks
 FEW = st.integers(1, 12), st.integers(1, 3), SEED
 APART = (
     st.integers(2, 5),
@@ -84,17 +88,24 @@ def test_fit_is_the_plain_loop(problem, bias, seed):
     for options, passes in [
         ({}, repeat(range(len(y)))),
         ({"order": order}, repeat(order)),
-        ({"rng": default_rng(seed)}, (rng.permutation(len(y)) for _ in count())),
+        (
+            {"rng": default_rng(seed)},
+            (rng.permutation(len(y)) for _ in count()),
+        ),
     ]:
         h = fit(X, y, bias=bias, max_updates=300, **options)
         used, mistakes, seen = plain_loop(X, y, bias, passes, h.looked)
         assert (h.mistakes.tolist(), h.seen.tolist()) == (mistakes, seen)
         assert_array_equal(weights(h), used[[0, *seen]])
-        assert_allclose(np.hstack(averaged(h)), used[:-1].mean(axis=0), atol=1e-12)
+        assert_allclose(
+            np.hstack(averaged(h)), used[:-1].mean(axis=0), atol=1e-12
+        )
 
 
 @given(st.builds(lattice, *MANY), FLAG, FLAG, st.sampled_from([1, 50, 1000]))
-def test_fit_stops_for_one_of_three_reasons(problem, bias, shuffle, max_updates):
+def test_fit_stops_for_one_of_three_reasons(
+    problem, bias, shuffle, max_updates
+):
     X, y = problem
     rng = default_rng(0) if shuffle else None
     h = fit(X, y, bias=bias, rng=rng, max_updates=max_updates)
@@ -110,7 +121,9 @@ def test_fit_stops_for_one_of_three_reasons(problem, bias, shuffle, max_updates)
     elif shuffle:
         assert h.cycle is None
     else:
-        assert all(start not in starts[:k] for k, start in enumerate(starts[:-1]))
+        assert all(
+            start not in starts[:k] for k, start in enumerate(starts[:-1])
+        )
         assert h.cycle is None or starts[-1] == starts[-1 - h.cycle]
     assert h.looked == (h.seen[-1] if h.updates == max_updates else ends[-1])
 
@@ -177,7 +190,9 @@ def test_signed_distance_is_geometric(problem, seed, c, shift):
     X, y = problem
     w, b = default_rng(seed).normal(size=X.shape[1]), shift / 2
     (normal, d), distance = hesse(w, b), signed_distance(w, b, X, y)
-    foot = X - (y * distance)[:, None] * normal  # on the boundary, straight below X
+    foot = (
+        X - (y * distance)[:, None] * normal
+    )  # on the boundary, straight below X
     assert np.linalg.norm(normal) == pytest.approx(1)
     assert_allclose(foot @ w, -b, atol=1e-9)
     assert_allclose(foot @ normal, d, atol=1e-9)
@@ -195,7 +210,9 @@ def test_pocket_is_never_worse_than_any_iterate(problem, bias):
     h = fit(X, y, bias=bias, max_updates=50)
     planes = [*zip(h.w, h.b, strict=True), pocket(h, X, y)]
     points = list(zip(X, y, strict=True))
-    *wrong, best = [sum(t * (w @ x + b) <= 0 for x, t in points) for w, b in planes]
+    *wrong, best = [
+        sum(t * (w @ x + b) <= 0 for x, t in points) for w, b in planes
+    ]
     assert_allclose(errors(h, X, y) * len(y), wrong)
     assert best == min(wrong)
 
@@ -242,7 +259,10 @@ def test_max_margin_equals_a_support_vector_machine(problem):
     X = X + 2 * w
     svm = SVC(kernel="linear", C=1e10, tol=1e-6).fit(X, y)
     w, b = max_margin(X, y)
-    theirs, length = (svm.coef_[0], svm.intercept_[0]), np.linalg.norm(svm.coef_)
+    theirs, length = (
+        (svm.coef_[0], svm.intercept_[0]),
+        np.linalg.norm(svm.coef_),
+    )
     assert_allclose([*w, b], np.hstack(theirs) / length, atol=1e-3)
     assert margin(w, b, X, y) == pytest.approx(margin(*theirs, X, y), rel=1e-3)
     assert margin(w, b, X, y) >= margin(*theirs, X, y) - 1e-9
@@ -304,7 +324,11 @@ def test_novikoffs_bound_is_tight_on_orthonormal_points(n):
 
 
 def test_a_learned_bias_breaks_the_bound_without_it():
-    X, y, w = np.array([[10.0], [12.0]]), np.array([1.0, -1.0]), np.array([-1.0])
+    X, y, w = (
+        np.array([[10.0], [12.0]]),
+        np.array([1.0, -1.0]),
+        np.array([-1.0]),
+    )
     assert (X**2).max() / margin(w, 11.0, X, y) ** 2 == 144
     assert fit(X, y).updates == 233
     assert novikoff_bound(X, y, w, 11.0) == pytest.approx(145 * 122)
@@ -335,18 +359,36 @@ def test_the_best_plane_on_xor_makes_one_error_where_the_perceptron_makes_four()
 
 I, ONE = np.eye(2), np.ones(2)
 REFUSALS = [
-    (lambda: fit(I, I[0]), r"y must .* −1 and \+1; got \[0. 1.\]. .* 2 \* y - 1"),
+    (
+        lambda: fit(I, I[0]),
+        r"y must .* −1 and \+1; got \[0. 1.\]. .* 2 \* y - 1",
+    ),
     (lambda: fit(I, ONE[:1]), r"y must have one label per point \(2\); got 1"),
     (lambda: fit(I * np.nan, ONE), r"X must be finite; got NaN"),
-    (lambda: fit(I[:0], ONE[:0]), r"X must have at least one .* shape \(0, 2\)"),
-    (lambda: fit(I, ONE, order=[1, 1]), r"order must .* points once; got \[1 1\]"),
+    (
+        lambda: fit(I[:0], ONE[:0]),
+        r"X must have at least one .* shape \(0, 2\)",
+    ),
+    (
+        lambda: fit(I, ONE, order=[1, 1]),
+        r"order must .* points once; got \[1 1\]",
+    ),
     (lambda: hesse(0 * ONE, 1.0), r"hesse: w must not be zero; got \[0. 0.\]"),
-    (lambda: margin(0 * ONE, 1.0, I, ONE), r"signed_distance: w must not be zero"),
+    (
+        lambda: margin(0 * ONE, 1.0, I, ONE),
+        r"signed_distance: w must not be zero",
+    ),
     (lambda: novikoff_bound(I, ONE, -ONE), r"w must separate .* margin -0.707"),
     (lambda: novikoff_bound(I, ONE, I[0]), r"w must separate .* margin 0"),
     (lambda: max_margin(I, ONE), r"both labels; got 2 positive and 0 negative"),
-    (lambda: max_margin(*data.xor()), r"data must be linearly separable.* proof"),
-    (lambda: max_margin(*data.xor(), bias=False), r"must be linearly separable"),
+    (
+        lambda: max_margin(*data.xor()),
+        r"data must be linearly separable.* proof",
+    ),
+    (
+        lambda: max_margin(*data.xor(), bias=False),
+        r"must be linearly separable",
+    ),
     (
         lambda: max_margin(np.zeros((2002, 20)), np.repeat([1.0, -1.0], 1001)),
         r"max_margin: .*pairs .*must number at most",
