@@ -33,12 +33,11 @@ FLAGS += ["--no-first-run", "--disable-background-networking"]
 FLAGS += ["--disable-component-update", "--disable-sync"]
 FLAGS += ["--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"]
 
-if CHROMIUM is None:
-    pytest.skip(
-        "No Chromium on this machine: the rendered book was not tested. "
-        "On Debian: apt-get install chromium",
-        allow_module_level=True,
-    )
+pytestmark = pytest.mark.skipif(
+    CHROMIUM is None,
+    reason="No Chromium on this machine: the rendered book was not tested. "
+    "On Debian: apt-get install chromium",
+)
 if not SITE.is_dir():
     pytest.fail("There is no book in _build/html: run make book", pytrace=False)
 
