@@ -21,7 +21,7 @@ from dlcore._check import check
 from dlcore.neurons import sign
 
 BLOCK = 64  # points looked at together when searching the next mistake
-MAX_PAIRS = 1_000_000  # how many pairs max_margin holds in memory
+MAX_NUMBERS = 20_000_000  # coordinates of pairs that max_margin holds
 
 
 def predict(
@@ -51,6 +51,7 @@ def signed_distance(
     y: Float[ndarray, "s"],
 ) -> Float[ndarray, "s"]:
     r"""Return :math:`y (w \cdot x + b) / \|w\|`: positive where the answer is right."""
+    _check_data(X, y)
     return y * (X @ w + b) / _length("signed_distance", w)
 
 
@@ -64,7 +65,7 @@ def margin(
     return float(signed_distance(w, b, X, y).min())
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class History:
     r"""All weights that the perceptron algorithm went through.
 
@@ -72,7 +73,8 @@ class History:
         w: the weights :math:`w_t` after ``t`` updates; row 0 is the start.
         b: the bias after ``t`` updates.
         mistakes: the point that caused each update.
-        seen: how many points had been looked at before each update.
+        seen: how many points had been looked at when each update happened, counting the
+            one that caused it.
         looked: how many points were looked at in all.
         converged: whether a whole pass brought no mistake.
         cycle: how many passes it takes to come back to the same weights at the start of
@@ -120,15 +122,19 @@ def fit(
         max_updates: when to give up.
     """
     Z = signed_points(X, y, bias)
-    order = np.arange(len(Z)) if order is None else np.asarray(order)
     check(
-        sorted(order) == list(range(len(Z))),
+        order is None or rng is None, "fit: order", "not come with rng", "both"
+    )
+    check(max_updates >= 1, "fit: max_updates", "be at least 1", max_updates)
+    visit = np.arange(len(Z)) if order is None else np.asarray(order)
+    check(
+        np.array_equal(np.sort(visit), np.arange(len(Z))),
         "fit: order",
         f"hold each of the {len(Z)} points once",
-        order,
+        visit,
     )
+    ordered = Z if order is None else Z[visit]  # so that blocks are views
     w = np.zeros(Z.shape[1])
-    weights = [w]
     mistakes: list[int] = []
     seen: list[int] = []
     passes: dict[bytes, int] = {}
@@ -136,7 +142,8 @@ def fit(
     cycle: int | None = None
     while not converged and len(mistakes) < max_updates:
         if rng is not None:
-            order = rng.permutation(len(Z))
+            visit = rng.permutation(len(Z))
+            ordered = Z[visit]
         elif w.tobytes() in passes:
             cycle = len(passes) - passes[w.tobytes()]
             break
@@ -144,16 +151,17 @@ def fit(
         i, before = 0, len(mistakes)
         while i < len(Z) and len(mistakes) < max_updates:
             # Mistakes get rare: test a block of points at once, go on behind the first.
-            wrong = Z[order[i : i + BLOCK]] @ w <= 0
-            step = int(wrong.argmax()) + 1 if wrong.any() else len(wrong)
+            wrong = ordered[i : i + BLOCK] @ w <= 0
+            first = int(wrong.argmax())
+            step = first + 1 if wrong[first] else len(wrong)
             i, looked = i + step, looked + step
-            if wrong.any():
-                w = w + Z[order[i - 1]]
-                weights.append(w)
-                mistakes.append(order[i - 1])
+            if wrong[first]:
+                w = w + ordered[i - 1]
+                mistakes.append(visit[i - 1])
                 seen.append(looked)
         converged = i == len(Z) and len(mistakes) == before
-    W = np.array(weights)
+    W = np.vstack([np.zeros_like(w), Z[mistakes]])
+    W.cumsum(axis=0, out=W)  # each update adds its point
     return History(
         w=W[:, :-1] if bias else W,
         b=W[:, -1] if bias else np.zeros(len(W)),
@@ -184,7 +192,14 @@ def errors(
     history: History, X: Float[ndarray, "s n"], y: Float[ndarray, "s"]
 ) -> Float[ndarray, "t1"]:
     """Return the fraction of wrong answers after each update."""
-    return np.mean(sign(X @ history.w.T + history.b) != y[:, None], axis=0)
+    _check_data(X, y)
+    wrong = np.zeros(len(history.b))
+    for i in range(
+        0, len(X), BLOCK
+    ):  # not all points at once: they may be many
+        answers = sign(X[i : i + BLOCK] @ history.w.T + history.b)
+        wrong += (answers != y[i : i + BLOCK, None]).sum(axis=0)
+    return wrong / len(X)
 
 
 def novikoff_bound(
@@ -224,7 +239,9 @@ def separate(
         ``(w, b)``, or None if the data are not separable; then :func:`certificate` has
         the reason.
     """
-    Z = signed_points(X, y, bias)
+    _check_data(X, y)
+    shift, scale = _frame(X, bias)
+    Z = signed_points((X - shift) / scale, y, bias)
     found = linprog(
         np.zeros(Z.shape[1]),
         A_ub=-Z,
@@ -232,7 +249,10 @@ def separate(
         bounds=(None, None),
     )
     v = _solution("separate", found)
-    return None if v is None else _split(v, bias)
+    if v is None or (Z @ v).min() <= 0:
+        return None
+    w, b = _split(v, bias)
+    return w / scale, b - float(w @ shift) / scale
 
 
 def certificate(
@@ -245,13 +265,18 @@ def certificate(
         = 0`, or None if the data are separable. Weights with all :math:`w \cdot z_i > 0`
         would give :math:`0 = w \cdot \sum_i \lambda_i z_i > 0`.
     """
-    Z = signed_points(X, y, bias)
+    if separate(X, y, bias) is not None:
+        return None
+    shift, scale = _frame(X, bias)
+    Z = signed_points((X - shift) / scale, y, bias)
     found = linprog(
         np.zeros(len(Z)),
         A_eq=np.vstack([Z.T, np.ones(len(Z))]),
         b_eq=np.append(np.zeros(Z.shape[1]), 1.0),
     )
-    return _solution("certificate", found)
+    lam = _solution("certificate", found)
+    check(lam is not None, "certificate: linprog", "decide", found.message)
+    return lam
 
 
 def max_margin(
@@ -267,7 +292,7 @@ def max_margin(
     """
     Z = signed_points(X, y, bias=False)
     if bias:
-        plus, minus = X[y > 0], X[y < 0]
+        plus, minus = Z[y > 0], -Z[y < 0]
         check(
             len(plus) > 0 and len(minus) > 0,
             "max_margin: y",
@@ -275,13 +300,14 @@ def max_margin(
             f"{len(plus)} positive and {len(minus)} negative",
         )
         check(
-            len(plus) * len(minus) <= MAX_PAIRS,
-            "max_margin: pairs of points",
-            f"number at most {MAX_PAIRS:,}",
-            f"{len(plus) * len(minus):,}",
+            len(plus) * len(minus) * X.shape[1] <= MAX_NUMBERS,
+            "max_margin: coordinates of all pairs",
+            f"number at most {MAX_NUMBERS:,}",
+            f"{len(plus) * len(minus) * X.shape[1]:,}",
             "Use a solver for support vector machines.",
         )
         Z = (plus[:, None] - minus[None]).reshape(-1, X.shape[1])
+    Z = Z / (np.abs(Z).max() or 1.0)  # nnls has absolute tolerances
     A, target = (
         np.vstack([Z.T, np.ones(len(Z))]),
         np.append(np.zeros(Z.shape[1]), 1.0),
@@ -290,10 +316,10 @@ def max_margin(
     closest = Z.T @ lam / lam.sum()
     length, scale = np.linalg.norm(closest), np.linalg.norm(Z, axis=1).max()
     check(
-        bool(length > 1e-9 * scale and (Z @ closest).min() > 0),
+        bool(length > 1e-6 * scale and (Z @ closest).min() > 0),
         "max_margin: data",
-        "be linearly separable",
-        f"a largest margin of {length:.1e}",
+        "be linearly separable, with a margin above 1e-6 of their size",
+        f"{length:.1e}",
         "certificate() returns the proof.",
     )
     w = closest / length
@@ -307,7 +333,8 @@ def version_arc(
     r"""Return the angles of all weights in the plane that separate without a bias.
 
     Each point allows the half circle around its signed point; what they all allow is an
-    arc. The angles satisfy ``low < high < low + pi``; None if nothing is left.
+    arc. The angles satisfy ``low < high <= low + pi``; None if nothing is left, or no
+    more than rounding errors. A point at zero allows nothing.
     """
     Z = signed_points(X, y, bias=False)
     angle = np.arctan2(Z[:, 1], Z[:, 0])
@@ -315,15 +342,22 @@ def version_arc(
         2 * np.pi
     ) - np.pi  # relative to the first
     low, high = turn.max() - np.pi / 2, turn.min() + np.pi / 2
-    return (
-        (float(angle[0] + low), float(angle[0] + high)) if low < high else None
-    )
+    found = Z.any(axis=1).all() and high - low > 1e-12
+    return (float(angle[0] + low), float(angle[0] + high)) if found else None
 
 
 def signed_points(
     X: Float[ndarray, "s n"], y: Float[ndarray, "s"], bias: bool
 ) -> Float[ndarray, "s m"]:
     r"""Return :math:`z_i = y_i (x_i, 1)` with a bias, :math:`z_i = y_i x_i` without."""
+    _check_data(X, y)
+    Z = np.ones((len(X), X.shape[1] + bias))
+    Z[:, : X.shape[1]] = X
+    Z *= y[:, None]
+    return Z
+
+
+def _check_data(X: Float[ndarray, "s n"], y: Float[ndarray, "s"]) -> None:
     check(len(X) > 0, "X", "have at least one point", f"shape {X.shape}")
     check(len(X) == len(y), "y", f"have one label per point ({len(X)})", len(y))
     check(
@@ -334,7 +368,17 @@ def signed_points(
         "For labels 0 and 1, pass 2 * y - 1.",
     )
     check(bool(np.isfinite(X).all()), "X", "be finite", "NaN or infinity")
-    return y[:, None] * (np.column_stack([X, np.ones(len(X))]) if bias else X)
+
+
+def _frame(
+    X: Float[ndarray, "s n"], bias: bool
+) -> tuple[Float[ndarray, "n"], float]:
+    """Return the shift (which a bias undoes) and scale that bring ``X`` to size 1.
+
+    Solvers have absolute tolerances; separability and certificates do not change.
+    """
+    shift = X.mean(axis=0) if bias else np.zeros(X.shape[1])
+    return shift, float(np.abs(X - shift).max()) or 1.0
 
 
 def _solution(who: str, found: OptimizeResult) -> Float[ndarray, "m"] | None:

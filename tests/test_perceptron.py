@@ -401,3 +401,81 @@ def test_refuses(call, message, monkeypatch):
     monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
     with pytest.raises(ValueError, match=message):
         call()
+
+
+SCALE = st.sampled_from([1e-10, 1e-5, 1.0, 1e5, 1e10])
+
+
+@given(
+    st.integers(1, 40), st.integers(0, 999), SCALE, st.booleans(), st.booleans()
+)
+def test_separability_does_not_depend_on_units(s, seed, c, bias, noise):
+    X, y, _ = apart(s, 3, seed, 0.05, 0.0)
+    y = default_rng(seed).choice([-1.0, 1.0], s) if noise else y
+    plane, lam = separate(c * X, y, bias), certificate(c * X, y, bias)
+    assert (
+        (plane is None) == (separate(X, y, bias) is None) == (lam is not None)
+    )
+    if plane is not None and (not bias or len(set(y)) == 2):
+        want = margin(*max_margin(X, y, bias), X, y)
+        assert margin(*max_margin(c * X, y, bias), c * X, y) == pytest.approx(
+            c * want
+        )
+
+
+@given(
+    st.integers(2, 40), st.integers(0, 999), st.sampled_from([1.0, 1e3, 1e6])
+)
+def test_separability_does_not_depend_on_the_origin(s, seed, shift):
+    X, y, _ = apart(s, 3, seed, 0.05, 0.0)
+    plane = separate(X + shift, y)
+    assert (y * ((X + shift) @ plane[0] + plane[1]) > 0).all()
+    assert certificate(X + shift, y) is None
+
+
+@pytest.mark.parametrize("gamma", [1e-4, 1e-6, 1e-8])
+def test_tiny_margins_are_found(gamma):
+    X = np.array([[1, gamma], [-1, gamma]])
+    assert separate(X, np.ones(2), bias=False) is not None
+    assert certificate(X, np.ones(2), bias=False) is None
+
+
+@given(st.integers(0, 9999))
+def test_opposite_points_leave_no_arc(seed):
+    u, z = default_rng(seed).integers(-5, 6, (2, 2)) + 0.5
+    assert version_arc(np.array([u, z, -2 * z]), np.ones(3)) is None
+    assert version_arc(np.array([u, 0 * z]), np.ones(2)) is None
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda X, y: fit(X, y, max_updates=0),
+            "max_updates must be at least 1",
+        ),
+        (
+            lambda X, y: fit(X, y, order=[0, 1, 2, 3], rng=default_rng(0)),
+            "order must not come with rng",
+        ),
+        (lambda X, y: errors(fit(X, y), X, (y + 1) / 2), "y must be coded"),
+        (
+            lambda X, y: signed_distance(X[1], 0.0, X, (y + 1) / 2),
+            "y must be coded",
+        ),
+        (lambda X, y: separate(X * np.nan, y), "X must be finite"),
+    ],
+)
+def test_refuses_what_would_give_a_wrong_result(call, message):
+    with pytest.raises(ValueError, match=message):
+        call(*data.xor())
+
+
+def test_small_integers_do_not_wrap_around(monkeypatch):
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
+    X = np.array([[200, 10], [10, 200]], dtype=np.uint8)
+    y = np.array([1, -1], dtype=np.int8)
+    assert_allclose(max_margin(X, y)[0], [0.5**0.5, -(0.5**0.5)])
+    assert novikoff_bound(X, y, np.array([1.0, -1.0])) == pytest.approx(
+        40100 / 18050
+    )
