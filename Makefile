@@ -2,6 +2,7 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
+INSTALLED := .venv/installed
 READY := .venv/ready
 NB ?= $(shell find book -name '*.ipynb' -not -path '*/.ipynb_checkpoints/*' -not -path '*/assignments/*')
 PORT ?= 8000
@@ -56,8 +57,12 @@ serve: book  ## serve the book on http://localhost:8000 (PORT=...)
 clean:  ## remove what these commands made
 	rm -rf .venv _build .hypothesis .mypy_cache .pytest_cache .ruff_cache dlcore.egg-info
 
-# The environment: made once, and again when a requirement changes.
-$(READY): requirements.txt constraints.txt pyproject.toml dlcore/data.py
+# The environment: made once, and again when a requirement changes; then the data.
+$(READY): $(INSTALLED) dlcore/data.py
+	@$(BIN)/python -m dlcore.data
+	@touch $@
+
+$(INSTALLED): requirements.txt constraints.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 		echo "Python 3.11 or newer is needed; '$(PYTHON)' is $$($(PYTHON) --version 2>&1)."; \
 		echo 'Name another one with: make book PYTHON=python3.11'; exit 1; }
@@ -74,5 +79,4 @@ $(READY): requirements.txt constraints.txt pyproject.toml dlcore/data.py
 		fi; exit 1; }
 	@$(BIN)/pip install -q --no-deps --no-build-isolation -e . >> .venv/pip.log 2>&1 || { \
 		tail -n 5 .venv/pip.log; echo 'dlcore could not be installed; see .venv/pip.log.'; exit 1; }
-	@$(BIN)/python -m dlcore.data
 	@touch $@

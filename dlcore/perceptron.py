@@ -144,10 +144,11 @@ def fit(
         if rng is not None:
             visit = rng.permutation(len(Z))
             ordered = Z[visit]
-        elif w.tobytes() in passes:
-            cycle = len(passes) - passes[w.tobytes()]
+        elif (start := w.tobytes()) in passes:
+            cycle = len(passes) - passes[start]
             break
-        passes[w.tobytes()] = len(passes)
+        else:
+            passes[start] = len(passes)
         i, before = 0, len(mistakes)
         while i < len(Z) and len(mistakes) < max_updates:
             # Mistakes get rare: test a block of points at once, go on behind the first.
@@ -182,7 +183,10 @@ def pocket(
 
 
 def averaged(history: History) -> tuple[Float[ndarray, "n"], float]:
-    """Return the mean over all points looked at of the weights used (Freund and Schapire 1999)."""
+    """Return the mean of the weights over all points looked at.
+
+    The averaged perceptron of Freund and Schapire (1999).
+    """
     used = np.diff(history.seen, prepend=0, append=history.looked)
     weight = used / used.sum()
     return weight @ history.w, float(weight @ history.b)
@@ -194,9 +198,8 @@ def errors(
     """Return the fraction of wrong answers after each update."""
     _check_data(X, y)
     wrong = np.zeros(len(history.b))
-    for i in range(
-        0, len(X), BLOCK
-    ):  # not all points at once: they may be many
+    # Not all points at once: they may be many.
+    for i in range(0, len(X), BLOCK):
         answers = sign(X[i : i + BLOCK] @ history.w.T + history.b)
         wrong += (answers != y[i : i + BLOCK, None]).sum(axis=0)
     return wrong / len(X)
@@ -239,9 +242,7 @@ def separate(
         ``(w, b)``, or None if the data are not separable; then :func:`certificate` has
         the reason.
     """
-    _check_data(X, y)
-    shift, scale = _frame(X, bias)
-    Z = signed_points((X - shift) / scale, y, bias)
+    Z, shift, scale = _framed(X, y, bias)
     found = linprog(
         np.zeros(Z.shape[1]),
         A_ub=-Z,
@@ -267,8 +268,7 @@ def certificate(
     """
     if separate(X, y, bias) is not None:
         return None
-    shift, scale = _frame(X, bias)
-    Z = signed_points((X - shift) / scale, y, bias)
+    Z, _, _ = _framed(X, y, bias)
     found = linprog(
         np.zeros(len(Z)),
         A_eq=np.vstack([Z.T, np.ones(len(Z))]),
@@ -308,10 +308,8 @@ def max_margin(
         )
         Z = (plus[:, None] - minus[None]).reshape(-1, X.shape[1])
     Z = Z / (np.abs(Z).max() or 1.0)  # nnls has absolute tolerances
-    A, target = (
-        np.vstack([Z.T, np.ones(len(Z))]),
-        np.append(np.zeros(Z.shape[1]), 1.0),
-    )
+    A = np.vstack([Z.T, np.ones(len(Z))])
+    target = np.append(np.zeros(Z.shape[1]), 1.0)
     lam = nnls(A, target)[0]
     closest = Z.T @ lam / lam.sum()
     length, scale = np.linalg.norm(closest), np.linalg.norm(Z, axis=1).max()
@@ -338,9 +336,8 @@ def version_arc(
     """
     Z = signed_points(X, y, bias=False)
     angle = np.arctan2(Z[:, 1], Z[:, 0])
-    turn = (angle - angle[0] + np.pi) % (
-        2 * np.pi
-    ) - np.pi  # relative to the first
+    # Relative to the first point, between −π and π.
+    turn = (angle - angle[0] + np.pi) % (2 * np.pi) - np.pi
     low, high = turn.max() - np.pi / 2, turn.min() + np.pi / 2
     found = Z.any(axis=1).all() and high - low > 1e-12
     return (float(angle[0] + low), float(angle[0] + high)) if found else None
@@ -370,15 +367,18 @@ def _check_data(X: Float[ndarray, "s n"], y: Float[ndarray, "s"]) -> None:
     check(bool(np.isfinite(X).all()), "X", "be finite", "NaN or infinity")
 
 
-def _frame(
-    X: Float[ndarray, "s n"], bias: bool
-) -> tuple[Float[ndarray, "n"], float]:
-    """Return the shift (which a bias undoes) and scale that bring ``X`` to size 1.
+def _framed(
+    X: Float[ndarray, "s n"], y: Float[ndarray, "s"], bias: bool
+) -> tuple[Float[ndarray, "s m"], Float[ndarray, "n"], float]:
+    """Return the signed points of ``(X - shift) / scale``, of size 1, and both.
 
-    Solvers have absolute tolerances; separability and certificates do not change.
+    Solvers have absolute tolerances; separability and certificates do not change, for
+    a bias undoes the shift.
     """
+    _check_data(X, y)
     shift = X.mean(axis=0) if bias else np.zeros(X.shape[1])
-    return shift, float(np.abs(X - shift).max()) or 1.0
+    scale = float(np.abs(X - shift).max()) or 1.0
+    return signed_points((X - shift) / scale, y, bias), shift, scale
 
 
 def _solution(who: str, found: OptimizeResult) -> Float[ndarray, "m"] | None:

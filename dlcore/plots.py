@@ -78,25 +78,20 @@ def plot_boundary(
             look |= {"linestyle": ":", "linewidth": 1.5}
         ax.axline(tuple(foot), tuple(foot + along), **look)
     if shade:
-        x1, x2 = (
-            np.linspace(*ax.get_xlim(), 300),
-            np.linspace(*ax.get_ylim(), 300),
-        )
+        x1 = np.linspace(*ax.get_xlim(), 300)
+        x2 = np.linspace(*ax.get_ylim(), 300)
         positive = w[0] * x1 + w[1] * x2[:, None] + b > 0
         ax.pcolormesh(x1, x2, positive, cmap=SIDES, vmin=0, vmax=1, alpha=0.12)
     return ax
 
 
 def plot_arrow(
-    start: Float[ndarray, "2"],
-    end: Float[ndarray, "2"],
-    ax: Axes,
-    color: str = INK,
+    start: Float[ndarray, "2"], end: Float[ndarray, "2"], ax: Axes
 ) -> Axes:
     """Draw an arrow between two points."""
     arrow = {
         "arrowstyle": "-|>",
-        "color": color,
+        "color": INK,
         "linewidth": 2,
         "mutation_scale": 16,
     }

@@ -14,9 +14,7 @@ from book_pages import Book, Page, is_explore, is_statement
 from IPython.core.inputtransformer2 import TransformerManager
 
 MAX_LINES = 30  # of a code cell
-MAX_IGNORED = (
-    1 / 4
-)  # of the code cells may keep nbval from comparing their output
+MAX_IGNORED = 1 / 4  # of the code cells may hide their output from nbval
 
 MACHINE = re.compile(
     r"(?:file://|(?<![\w:./~)}-]))/(?:root|home|work|tmp|Users)(?![\w-])"
