@@ -1,0 +1,433 @@
+r"""Associative memory: states that roll downhill to the pattern they resemble.
+
+A state is a vector of ``n`` signs ±1, a pattern is a state to be remembered, and the
+patterns are the rows of ``X``. :class:`Hopfield` keeps them in a matrix of weights,
+:class:`DenseMemory` in a steeper energy, and :func:`modern_update` lets states be real.
+At a tie all of them choose +1.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+from numpy import ndarray
+from numpy.random import Generator
+from scipy.optimize import brentq, minimize_scalar
+from scipy.special import erf, erfc, logsumexp, softmax
+from scipy.stats import binom
+
+from dlcore._check import check
+from dlcore.neurons import sign
+
+BLOCK = 128  # units looked at together when searching the next one to flip
+TIE = 1e-10  # a field this small against its terms is zero up to rounding
+
+
+@dataclass(frozen=True, eq=False)
+class Relaxation:
+    """How a state came to rest.
+
+    Attributes:
+        state: where it ended.
+        flips: the units that changed their sign, in order.
+        energy: before the first flip and after each.
+    """
+
+    state: Float[ndarray, "n"]
+    flips: Int[ndarray, "t"]
+    energy: Float[ndarray, "t1"]
+
+    def states(self) -> Float[ndarray, "t1 n"]:
+        """Return all states on the way, the first and the last included."""
+        path = np.tile(self.state, (len(self.flips) + 1, 1))
+        for t, i in reversed([*enumerate(self.flips)]):
+            path[: t + 1, i] *= -1
+        return path
+
+
+class Hopfield:
+    r"""A network of ``n`` threshold units, each connected to all others (Hopfield 1982).
+
+    .. math:: E(x) = -\tfrac12 x^\top W x - b^\top x, \qquad h(x) = W x + b.
+
+    Attributes:
+        W: weights, symmetric and zero on the diagonal.
+        b: biases; zero unless given.
+    """
+
+    def __init__(
+        self, W: Float[ndarray, "n n"], b: Float[ndarray, "n"] | None = None
+    ) -> None:
+        self.W = np.asarray(W, dtype=float)
+        check(
+            self.W.ndim == 2 and self.W.shape[0] == self.W.shape[1] > 0,
+            "Hopfield: W",
+            "be a square matrix",
+            f"shape {self.W.shape}",
+        )
+        n = len(self.W)
+        self.b = np.zeros(n) if b is None else np.asarray(b, dtype=float)
+        check(
+            self.b.shape == (n,),
+            "Hopfield: b",
+            f"have one number per unit ({n})",
+            f"shape {self.b.shape}",
+        )
+        finite = np.isfinite(self.W).all() and np.isfinite(self.b).all()
+        check(bool(finite), "Hopfield: W and b", "be finite", "NaN or infinity")
+        size = float(np.abs(self.W).max())
+        skew = np.abs(self.W - self.W.T)
+        i, j = np.unravel_index(skew.argmax(), skew.shape)
+        check(
+            bool(skew[i, j] <= TIE * size),
+            "Hopfield: W",
+            "be symmetric",
+            f"W[{i}, {j}] = {self.W[i, j]:.4g} and W[{j}, {i}] = {self.W[j, i]:.4g}",
+            "Without symmetry there is no energy to descend.",
+        )
+        check(
+            not np.diag(self.W).any(),
+            "Hopfield: W",
+            "be zero on the diagonal",
+            f"largest entry {np.abs(np.diag(self.W)).max():.4g} there",
+            "A unit must not vote for itself: np.fill_diagonal(W, 0).",
+        )
+        self._tie = TIE * float(
+            np.max(np.abs(self.W).sum(axis=1) + np.abs(self.b))
+        )
+
+    def energy(self, x: Float[ndarray, "*batch n"]) -> Float[ndarray, "*batch"]:
+        r"""Return :math:`-\tfrac12 x^\top W x - b^\top x` of a state, or of many."""
+        x = _signs("energy: x", x, len(self.b))
+        return -0.5 * np.einsum("...i,...i", x @ self.W, x) - x @ self.b
+
+    def field(
+        self, x: Float[ndarray, "*batch n"]
+    ) -> Float[ndarray, "*batch n"]:
+        """Return :math:`W x + b`, what each unit hears from the others."""
+        return _signs("field: x", x, len(self.b)) @ self.W + self.b
+
+    def step(self, x: Float[ndarray, "*batch n"]) -> Float[ndarray, "*batch n"]:
+        """Return the answer of all units at once, the synchronous update."""
+        return self._decide(self.field(x))
+
+    def is_fixed(
+        self, x: Float[ndarray, "*batch n"]
+    ) -> Bool[ndarray, "*batch"]:
+        """Tell whether no unit would change."""
+        return np.asarray((self.step(x) == x).all(axis=-1))
+
+    def relax(
+        self, x: Float[ndarray, "n"], rng: Generator | None = None
+    ) -> Relaxation:
+        r"""Update one unit at a time, :math:`x_i \leftarrow \operatorname{sgn} h_i`.
+
+        Sweep over all units until a whole sweep changes none. When unit ``i`` flips, the
+        fields change by :math:`2 x_i w_i` and the energy by :math:`-2 \lvert h_i \rvert`;
+        nothing is computed anew.
+
+        Args:
+            x: the state to start from.
+            rng: visit the units in a random order, drawn again for every sweep; by
+                default in the order of their numbers.
+        """
+        n = len(self.b)
+        x = _signs("relax: x", x, n).copy()
+        check(x.ndim == 1, "relax: x", "be one state", f"shape {x.shape}")
+        h = self.field(x)
+        flips: list[int] = []
+        energy = [float(self.energy(x))]
+        visit, settled = np.arange(n), False
+        while not settled:
+            if rng is not None:
+                visit = rng.permutation(n)
+            i, settled = 0, True
+            while i < n:
+                units = visit[i : i + BLOCK]
+                wrong = self._decide(h[units]) != x[units]
+                first = int(wrong.argmax())
+                if not wrong[first]:
+                    i += len(units)
+                    continue
+                j, i, settled = int(units[first]), i + first + 1, False
+                energy.append(energy[-1] + 2 * x[j] * h[j])
+                x[j] = -x[j]
+                h += 2 * x[j] * self.W[j]
+                flips.append(j)
+        return Relaxation(x, np.array(flips, dtype=int), np.array(energy))
+
+    def _decide(self, h: Float[ndarray, "*shape"]) -> Float[ndarray, "*shape"]:
+        return np.where(h >= -self._tie, 1.0, -1.0)
+
+
+def hebbian(X: Float[ndarray, "s n"]) -> Float[ndarray, "n n"]:
+    r"""Return :math:`\frac1n \sum_\mu \xi_\mu \xi_\mu^\top` with a zero diagonal."""
+    X = _patterns("hebbian", X)
+    W = X.T @ X / X.shape[1]
+    np.fill_diagonal(W, 0.0)
+    return W
+
+
+def projection(X: Float[ndarray, "s n"]) -> Float[ndarray, "n n"]:
+    r"""Return the projection on the span of the patterns, with a zero diagonal.
+
+    :math:`X^\top (X X^\top)^{-1} X` undoes the correlations between patterns (Personnaz,
+    Guyon and Dreyfus 1985), which must be linearly independent.
+    """
+    X = _patterns("projection", X)
+    rank = int(np.linalg.matrix_rank(X))
+    check(
+        rank == len(X),
+        "projection: patterns",
+        "be linearly independent",
+        f"{len(X)} patterns of rank {rank}",
+        "Leave out repetitions and negatives.",
+    )
+    W = X.T @ np.linalg.solve(X @ X.T, X)
+    W = (W + W.T) / 2
+    np.fill_diagonal(W, 0.0)
+    return W
+
+
+def flip(x: Float[ndarray, "n"], k: int, rng: Generator) -> Float[ndarray, "n"]:
+    """Return the state with ``k`` of its signs changed, chosen at random."""
+    x = _signs("flip: x", x, len(x)).copy()
+    check(0 <= k <= len(x), "flip: k", f"lie between 0 and {len(x)}", k)
+    x[rng.choice(len(x), size=k, replace=False)] *= -1
+    return x
+
+
+def crosstalk(X: Float[ndarray, "s n"]) -> Float[ndarray, "s n"]:
+    r"""Return what the other patterns add to the field of each pattern.
+
+    .. math:: C_{\mu i} = \frac1n \sum_{\nu \ne \mu} \sum_{j \ne i}
+        \xi_{\nu i} \, \xi_{\nu j} \, \xi_{\mu j},
+
+    so that :math:`W \xi_\mu = \frac{n-1}{n} \xi_\mu + C_\mu` for Hebbian weights.
+    """
+    n = X.shape[1]
+    return X @ hebbian(X) - (n - 1) / n * X
+
+
+def flip_probability(s: int, n: int) -> float:
+    """Return the probability that a unit of a stored random pattern is not stable.
+
+    Exact, for ``s`` patterns of ``n`` independent fair signs and Hebbian weights: the
+    cross-talk is a sum of :math:`(s-1)(n-1)` fair signs.
+    """
+    check(s >= 1, "flip_probability: s", "be at least 1", s)
+    check(n >= 2, "flip_probability: n", "be at least 2", n)
+    tosses = (s - 1) * (n - 1)
+    # sum = 2 heads − tosses < −(n − 1); at a tie half of the patterns want −1
+    threshold = (tosses - (n - 1)) / 2
+    below = binom.cdf(np.ceil(threshold) - 1, tosses, 0.5)
+    return float(below + 0.5 * binom.pmf(threshold, tosses, 0.5))
+
+
+def flip_probability_limit(alpha: float) -> float:
+    r"""Return :math:`\tfrac12 \operatorname{erfc}(1 / \sqrt{2\alpha})`, for large ``n``.
+
+    The load :math:`\alpha = s / n` is kept fixed.
+    """
+    check(alpha > 0, "flip_probability_limit: alpha", "be positive", alpha)
+    return float(0.5 * erfc(1 / np.sqrt(2 * alpha)))
+
+
+def mean_field_overlap(alpha: float) -> float:
+    r"""Return the overlap with a stored pattern after relaxation, for large ``n``.
+
+    At zero temperature the theory of Amit, Gutfreund and Sompolinsky (1985) says
+    :math:`m = \operatorname{erf}(y)` with the largest solution :math:`y > 0` of
+
+    .. math:: \operatorname{erf}(y) = y \left( \sqrt{2\alpha}
+        + \tfrac{2}{\sqrt\pi} e^{-y^2} \right),
+
+    and 0 where there is none, for :math:`\alpha` above 0.138.
+    """
+    check(alpha > 0, "mean_field_overlap: alpha", "be positive", alpha)
+    y = _mean_field_root(alpha)
+    return 0.0 if y is None else float(erf(y))
+
+
+def critical_load() -> float:
+    """Return the largest load at which the mean-field theory has a memory."""
+
+    def load(y: float) -> float:
+        return (erf(y) / y - 2 / np.sqrt(np.pi) * np.exp(-(y**2))) ** 2 / 2
+
+    best = minimize_scalar(
+        lambda y: -load(y), bounds=(0.5, 3), method="bounded"
+    )
+    return load(best.x)
+
+
+def _mean_field_root(alpha: float) -> float | None:
+    def gap(y: float) -> float:
+        slope = np.sqrt(2 * alpha) + 2 / np.sqrt(np.pi) * np.exp(-(y**2))
+        return float(erf(y) - y * slope)
+
+    best = minimize_scalar(lambda y: -gap(y), bounds=(0.5, 3), method="bounded")
+    if gap(best.x) < 0:
+        return None
+    return float(brentq(gap, best.x, 1 / np.sqrt(2 * alpha) + 1))
+
+
+class DenseMemory:
+    r"""A memory with a steeper energy, :math:`E(x) = -\sum_\mu F(\xi_\mu^\top x)`.
+
+    With :math:`F(z) = z^k` it holds of the order of :math:`n^{k-1}` random patterns
+    (Krotov and Hopfield 2016), with :math:`F(z) = e^z` exponentially many (Demircigil
+    et al. 2017). Degree 2 is the Hopfield network.
+
+    Attributes:
+        X: the patterns.
+        degree: the power :math:`k`, or None for the exponential.
+    """
+
+    def __init__(self, X: Float[ndarray, "s n"], degree: int | None) -> None:
+        self.X = _patterns("DenseMemory", X)
+        check(
+            degree is None or degree >= 2,
+            "DenseMemory: degree",
+            "be at least 2, or None for the exponential",
+            degree,
+        )
+        self.degree = degree
+
+    def energy(self, x: Float[ndarray, "n"]) -> float:
+        """Return the energy of a state; of the exponential one, the logarithm."""
+        overlap = self.X @ _signs("energy: x", x, self.X.shape[1])
+        if self.degree is None:
+            return float(-logsumexp(overlap))
+        return float(-_power(overlap, self.degree).sum())
+
+    def field(self, x: Float[ndarray, "n"]) -> Float[ndarray, "n"]:
+        r"""Return how much lower the energy is with :math:`x_i = +1` than with −1.
+
+        For the exponential up to a positive factor, for the numbers would be too large.
+        """
+        x = _signs("field: x", x, self.X.shape[1])
+        return self._field(self.X @ x, x, self.X)
+
+    def is_fixed(self, x: Float[ndarray, "n"]) -> bool:
+        """Tell whether no unit would change."""
+        return bool((sign(self.field(x), at0=1.0) == x).all())
+
+    def relax(self, x: Float[ndarray, "n"]) -> Relaxation:
+        """Update one unit at a time until a whole sweep changes none.
+
+        The overlaps with all patterns are kept up to date, not computed anew.
+        """
+        x = _signs("relax: x", x, self.X.shape[1]).copy()
+        overlap = self.X @ x
+        flips: list[int] = []
+        energy = [self.energy(x)]
+        unchanged, i = 0, 0
+        while unchanged < len(x):
+            h = self._field(overlap, x[i : i + 1], self.X[:, i : i + 1])
+            if sign(h, at0=1.0)[0] == x[i]:
+                unchanged += 1
+            else:
+                x[i] = -x[i]
+                overlap += 2 * x[i] * self.X[:, i]
+                flips.append(i)
+                energy.append(self.energy(x))
+                unchanged = 0
+            i = (i + 1) % len(x)
+        return Relaxation(x, np.array(flips, dtype=int), np.array(energy))
+
+    def _field(
+        self,
+        overlap: Float[ndarray, "s"],
+        x: Float[ndarray, "k"],
+        X: Float[ndarray, "s k"],
+    ) -> Float[ndarray, "k"]:
+        rest = overlap[:, None] - X * x  # what the other units contribute
+        if self.degree is None:
+            # F(r + ξ) − F(r − ξ) = 2 sinh(1) ξ e^r, here without its constant
+            return (np.exp(rest - rest.max()) * X).sum(axis=0)
+        return (
+            _power(rest + X, self.degree) - _power(rest - X, self.degree)
+        ).sum(axis=0)
+
+
+def modern_energy(
+    x: Float[ndarray, "n"], X: Float[ndarray, "s n"], beta: float
+) -> float:
+    r"""Return the energy of a real state among real patterns (Ramsauer et al. 2021).
+
+    .. math:: E(x) = -\frac1\beta \log \sum_\mu e^{\beta\, \xi_\mu^\top x}
+        + \tfrac12 \lVert x \rVert^2
+    """
+    _check_modern(x, X, beta)
+    return float(-logsumexp(beta * (X @ x)) / beta + x @ x / 2)
+
+
+def modern_update(
+    x: Float[ndarray, "*batch n"], X: Float[ndarray, "s n"], beta: float
+) -> Float[ndarray, "*batch n"]:
+    r"""Return :math:`X^\top \operatorname{softmax}(\beta X x)`, the attention of ``x``.
+
+    Args:
+        x: a state, or several as rows: the queries.
+        X: the patterns: keys and values in one.
+        beta: how much a better match counts; attention takes :math:`1/\sqrt n`.
+    """
+    _check_modern(x, X, beta)
+    return softmax(beta * (x @ X.T), axis=-1) @ X
+
+
+def _check_modern(
+    x: Float[ndarray, "*batch n"], X: Float[ndarray, "s n"], beta: float
+) -> None:
+    check(
+        X.ndim == 2 and len(X) > 0 and x.shape[-1] == X.shape[1],
+        "modern memory: x and patterns",
+        "have the same width",
+        f"shapes {x.shape} and {X.shape}",
+    )
+    check(
+        bool(np.isfinite(x).all() and np.isfinite(X).all()),
+        "modern memory: x and patterns",
+        "be finite",
+        "NaN or infinity",
+    )
+    check(beta > 0, "modern memory: beta", "be positive", beta)
+
+
+def _power(z: Float[ndarray, "*shape"], k: int) -> Float[ndarray, "*shape"]:
+    """Multiply ``k`` times, which is exact for whole numbers and faster than ``**``."""
+    product = z
+    for _ in range(k - 1):
+        product = product * z
+    return product
+
+
+def _signs(
+    what: str, x: Float[ndarray, "*batch n"], n: int
+) -> Float[ndarray, "*batch n"]:
+    x = np.asarray(x, dtype=float)
+    check(
+        x.ndim > 0 and x.shape[-1] == n,
+        what,
+        f"have {n} units",
+        f"shape {x.shape}",
+    )
+    check(
+        bool((np.abs(x) == 1).all()),
+        what,
+        "hold nothing but −1 and +1",
+        np.unique(x)[:5],
+        "For bits 0 and 1, pass 2 * x - 1; for grey values, compare with a threshold.",
+    )
+    return x
+
+
+def _patterns(who: str, X: Float[ndarray, "s n"]) -> Float[ndarray, "s n"]:
+    check(
+        np.ndim(X) == 2 and np.size(X) > 0,
+        f"{who}: patterns",
+        "be the rows of a matrix",
+        f"shape {np.shape(X)}",
+    )
+    return _signs(f"{who}: patterns", X, np.shape(X)[1])
