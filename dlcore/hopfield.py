@@ -99,7 +99,8 @@ class Hopfield:
     def energy(self, x: Float[ndarray, "*batch n"]) -> Float[ndarray, "*batch"]:
         r"""Return :math:`-\tfrac12 x^\top W x - b^\top x` of a state, or of many."""
         x = _signs("energy: x", x, len(self.b))
-        return -0.5 * np.einsum("...i,...i", x @ self.W, x) - x @ self.b
+        energy = -0.5 * np.einsum("...i,...i", x @ self.W, x) - x @ self.b
+        return np.asarray(energy)
 
     def field(
         self, x: Float[ndarray, "*batch n"]
@@ -258,7 +259,7 @@ def critical_load() -> float:
     best = minimize_scalar(
         lambda y: -load(y), bounds=(0.5, 3), method="bounded"
     )
-    return load(best.x)
+    return float(load(best.x))
 
 
 def _mean_field_root(alpha: float) -> float | None:

@@ -108,3 +108,13 @@ def plot_image(
     ax.imshow(image, cmap=SIGNED, vmin=-limit, vmax=limit)
     ax.set_axis_off()
     return ax
+
+
+def plot_picture(
+    image: Float[ndarray, "rows columns"], ax: Axes, title: str = ""
+) -> Axes:
+    """Draw numbers from −1, paper, to +1, ink, as a framed picture."""
+    ax.imshow(image, cmap="Greys", vmin=-1, vmax=1)
+    ax.set(xticks=[], yticks=[], title=title)
+    ax.spines[:].set_visible(True)
+    return ax
