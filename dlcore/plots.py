@@ -1,5 +1,6 @@
 """Figures. A plot function draws given numbers on an Axes and returns it; no more."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -7,6 +8,7 @@ import numpy as np
 from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, ListedColormap
+from matplotlib.patches import Circle
 from matplotlib_inline.backend_inline import set_matplotlib_formats
 from numpy import ndarray
 
@@ -117,4 +119,73 @@ def plot_picture(
     ax.imshow(image, cmap="Greys", vmin=-1, vmax=1)
     ax.set(xticks=[], yticks=[], title=title)
     ax.spines[:].set_visible(True)
+    return ax
+
+
+def plot_neuron(
+    inputs: Sequence[str],
+    weights: Sequence[str],
+    inside: str,
+    output: str,
+    ax: Axes,
+) -> Axes:
+    """Draw a unit: its inputs, a weight on each of their lines, its output.
+
+    Args:
+        inputs: what stands in front of the lines, from top to bottom.
+        weights: what stands on them; as many.
+        inside: what the unit computes.
+        output: what stands behind it.
+        ax: where to draw; the unit is a circle of radius 1 around zero.
+    """
+    heights = np.linspace(1.7, -1.7, len(inputs)) if len(inputs) > 1 else [0.0]
+    for name, weight, height in zip(inputs, weights, heights, strict=True):
+        start = np.array([-3.6, height])
+        end = start / np.linalg.norm(start)
+        plot_arrow(start, end, ax)
+        ax.text(-3.75, height, name, ha="right", va="center")
+        box = {"facecolor": "white", "edgecolor": "none", "pad": 1.5}
+        x, y = 0.55 * start + 0.45 * end
+        ax.text(x, y, weight, ha="center", va="center", bbox=box, zorder=5)
+    ax.add_patch(Circle((0, 0), 1, facecolor="white", edgecolor=INK, lw=2))
+    ax.text(0, 0, inside, ha="center", va="center")
+    plot_arrow(np.array([1.0, 0.0]), np.array([2.4, 0.0]), ax)
+    ax.text(2.5, 0, output, ha="left", va="center")
+    ax.set(xlim=(-4.6, 3.2), ylim=(-2.2, 2.2), aspect="equal")
+    ax.set_axis_off()
+    return ax
+
+
+def plot_timeline(
+    years: Sequence[int],
+    texts: Sequence[str],
+    colours: Sequence[str],
+    ax: Axes,
+    **style: Any,
+) -> Axes:
+    """Draw events on a vertical axis of years, earliest on top, texts beside it.
+
+    Args:
+        years: when they happened, in order.
+        texts: what is written, in evenly spaced rows joined to the years by lines.
+        colours: one for each event.
+        ax: where to draw; its vertical limits and scale are the caller's.
+        **style: passed on to the texts.
+    """
+    rows = 1 - (np.arange(len(years)) + 0.5) / len(years)
+    for year, text, colour, row in zip(
+        years, texts, colours, rows, strict=True
+    ):
+        ax.plot(0, year, "o", color=colour, clip_on=False, zorder=3)
+        ax.annotate(
+            text,
+            (0, year),
+            xytext=(0.16, row),
+            textcoords="axes fraction",
+            va="center",
+            arrowprops={"arrowstyle": "-", "color": colour, "relpos": (0, 0.5)},
+            **style,
+        )
+    ax.set(xlim=(0, 1), xticks=[])
+    ax.spines["bottom"].set_visible(False)
     return ax

@@ -7,7 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.colors import to_rgb
 
-from dlcore.plots import plot_boundary, plot_image, plot_points, square
+from dlcore.plots import (
+    plot_boundary,
+    plot_image,
+    plot_neuron,
+    plot_points,
+    plot_timeline,
+    square,
+)
 
 # Colours as seen without one kind of cone (Machado, Oliveira and Fernandes 2009, severity 1).
 COLOUR_VISION = {
@@ -92,3 +99,28 @@ def test_zero_weights_draw_no_line(ax):
 def test_zero_is_paper(ax):
     (image,) = plot_image(np.zeros((2, 2)), ax, 1.0).images
     assert np.allclose(image.cmap(image.norm(0.0))[:3], 1, atol=0.01)
+
+
+def test_a_neuron_has_a_weight_on_every_line(ax):
+    plot_neuron(["a", "b", "c"], ["1", "2", "3"], "f", "y", ax)
+    place = {t.get_text(): t.get_position() for t in ax.texts if t.get_text()}
+    assert place.keys() == set("abc123fy")
+    assert place["a"][1] > place["b"][1] > place["c"][1]
+    for name, weight in zip("abc", "123", strict=True):
+        (x, y), (v, u) = place[name], place[weight]
+        assert x < v < -1  # between the input and the circle
+        assert abs(u) <= abs(y)
+
+
+def test_a_neuron_refuses_a_missing_weight(ax):
+    with pytest.raises(ValueError, match="shorter"):
+        plot_neuron(["a", "b"], ["1"], "f", "y", ax)
+
+
+def test_events_stand_at_their_years_and_texts_in_rows(ax):
+    ax.set_ylim(2000, 1900)
+    plot_timeline([1910, 1911, 1990], ["a", "b", "c"], ["C0", "C1", "C2"], ax)
+    assert [line.get_ydata()[0] for line in ax.lines] == [1910, 1911, 1990]
+    assert [text.xy[1] for text in ax.texts] == [1910, 1911, 1990]
+    rows = [text.xyann[1] for text in ax.texts]
+    np.testing.assert_allclose(np.diff(rows), -1 / 3)
