@@ -142,7 +142,7 @@ def _witness(Z: Float[ndarray, "s n"]) -> Float[ndarray, "n"] | None:
     lam = nnls(A, target, maxiter=100 * len(Z))[0]
     closest = Z.T @ lam
     length = float(np.linalg.norm(closest))
-    if length <= TOLERANCE or (Z @ closest).min() <= TOLERANCE * length:
+    if (Z @ closest).min() <= TOLERANCE * length:
         return None
     return closest / length
 
