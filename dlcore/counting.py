@@ -18,7 +18,8 @@ from scipy.optimize import nnls
 
 from dlcore._check import check
 
-TOLERANCE = 1e-9  # what is smaller, on points of length 1, is taken for zero
+DEPENDENT = 1e-9  # a smaller singular value is taken for zero
+MARGIN = 1e-6  # what separates by less is not found
 MAX_SUBSETS = 100_000  # looked at by in_general_position
 MAX_DICHOTOMIES = 5_000  # listed by dichotomies: all of 12 points
 
@@ -49,7 +50,7 @@ def in_general_position(X: Float[ndarray, "s n"]) -> bool:
     """Tell whether every ``n`` of the points, or all if fewer, are independent.
 
     Points count as dependent if, scaled to length 1, their smallest singular value is
-    at most ``TOLERANCE``.
+    at most ``DEPENDENT``.
     """
     U = _directions("in_general_position", X)
     k = min(X.shape)
@@ -61,7 +62,7 @@ def in_general_position(X: Float[ndarray, "s n"]) -> bool:
         "Take fewer points.",
     )
     return all(
-        np.linalg.svd(U[list(chosen)], compute_uv=False)[-1] > TOLERANCE
+        np.linalg.svd(U[list(chosen)], compute_uv=False)[-1] > DEPENDENT
         for chosen in combinations(range(len(X)), k)
     )
 
@@ -74,9 +75,9 @@ def free_points(X: Float[ndarray, "s n"]) -> Bool[ndarray, "s"]:
     """
     U = _directions("free_points", X)
     left, size, _ = np.linalg.svd(U)
-    rank = int((size > TOLERANCE).sum())
+    rank = int((size > DEPENDENT).sum())
     dependencies = left[:, rank:]
-    return np.linalg.norm(dependencies, axis=1) <= TOLERANCE
+    return np.linalg.norm(dependencies, axis=1) <= DEPENDENT
 
 
 def dichotomies(X: Float[ndarray, "s n"]) -> Float[ndarray, "count s"]:
@@ -85,7 +86,7 @@ def dichotomies(X: Float[ndarray, "s n"]) -> Float[ndarray, "count s"]:
     Point after point, every labeling found so far is continued by +1 and by −1, and kept
     if some weights produce it. The weights that produced the shorter one produce one of
     the two; the other is searched by :func:`_witness`. Of each pair ``y``, ``-y`` only
-    one is searched. Labelings that need a margin below ``TOLERANCE`` are not found.
+    one is searched. Labelings that need a margin below ``MARGIN`` are not found.
     """
     s, n = X.shape
     U = _directions("dichotomies", X)
@@ -123,7 +124,7 @@ def _continued(
     """Yield the labelings that continue ``y`` by one label, with their weights."""
     for label in (1.0, -1.0):
         labels = np.append(y, label)
-        if label * (U[-1] @ w) > TOLERANCE:
+        if label * (U[-1] @ w) > MARGIN:
             yield labels, w
         elif (v := _witness(labels[:, None] * U)) is not None:
             yield labels, v
@@ -142,7 +143,7 @@ def _witness(Z: Float[ndarray, "s n"]) -> Float[ndarray, "n"] | None:
     lam = nnls(A, target, maxiter=100 * len(Z))[0]
     closest = Z.T @ lam
     length = float(np.linalg.norm(closest))
-    if (Z @ closest).min() <= TOLERANCE * length:
+    if (Z @ closest).min() <= MARGIN * length:
         return None
     return closest / length
 

@@ -174,6 +174,12 @@ def test_coins_agree_with_cover_in_a_hundred_dimensions(s):
     assert abs(got - p) <= 4 * np.sqrt(p * (1 - p) / 100) + 1e-3
 
 
+@pytest.mark.parametrize(("g", "count"), [(1e-4, 14), (1e-8, 4)])
+def test_margins_are_found_down_to_a_millionth(g, count):
+    X = np.array([[1.0, g, 0], [-1.0, g, 0], [0, g, 1.0], [0, g, -1.0]])
+    assert len(dichotomies(X)) == count
+
+
 def test_points_that_touch_a_plane_only_to_rounding_are_dependent():
     rng = default_rng(0)
     flat = rng.normal(size=(3, 2)) @ rng.normal(size=(2, 3))
