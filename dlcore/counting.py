@@ -9,6 +9,7 @@ measured below is measured on points of length 1.
 from collections.abc import Iterator
 from itertools import combinations
 from math import comb
+from operator import index
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -43,7 +44,7 @@ def cover_count(s: int, n: int) -> int:
 
 def cover_fraction(s: int, n: int) -> float:
     r"""Return :math:`C(s, n) / 2^s`, the part of all labelings, correctly rounded."""
-    return cover_count(s, n) / 2**s
+    return cover_count(s, n) / 2 ** index(s)  # NumPy's integers overflow
 
 
 def in_general_position(X: Float[ndarray, "s n"]) -> bool:

@@ -127,6 +127,12 @@ def test_the_fraction_is_one_up_to_n_and_half_at_two_n(n):
     assert cover_fraction(2 * n, n) == 0.5
 
 
+def test_numpy_integers_do_not_overflow(monkeypatch):
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
+    s, n = np.array([400, 200])
+    assert cover_fraction(s, n) == 0.5
+
+
 def test_counts_by_hand():
     table = {(4, 2): 8, (5, 2): 10, (6, 3): 32, (7, 3): 44, (8, 4): 128}
     assert {key: cover_count(*key) for key in table} == table
