@@ -1,0 +1,118 @@
+r"""Several units, several classes: a code says which units fire for which class.
+
+A *code* is a matrix of ±1 with one row per class, its *codeword*, and one column per
+unit. Unit ``j`` is to fire, with a score :math:`z_j > 0`, for the classes with +1 in
+column ``j``. Classes are numbered from 0.
+"""
+
+from itertools import product
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+from numpy import ndarray
+
+from dlcore._check import check
+from dlcore.neurons import sign
+from dlcore.perceptron import separate
+
+NO_CLASS = -1  # what read answers where no codeword fits
+
+
+def binary_code(m: int) -> Float[ndarray, "classes m"]:
+    """Return all :math:`2^m` codewords of ``m`` units, counting upwards from all −1."""
+    check(1 <= m <= 16, "binary_code: m", "lie between 1 and 16", m)
+    return np.array(list(product([-1.0, 1.0], repeat=m)))
+
+
+def one_hot(m: int) -> Float[ndarray, "m m"]:
+    """Return the code with one unit per class: +1 on the diagonal, −1 elsewhere."""
+    check(m >= 1, "one_hot: m", "be at least 1", m)
+    return 2 * np.eye(m) - 1
+
+
+def encode(
+    classes: Int[ndarray, "s"], code: Float[ndarray, "classes m"]
+) -> Float[ndarray, "s m"]:
+    """Return the labels of every unit: the codeword of each point's class."""
+    _check_code("encode", code)
+    outside = (classes < 0) | (classes >= len(code))
+    check(
+        not outside.any(),
+        "encode: classes",
+        f"lie between 0 and {len(code) - 1}",
+        np.unique(classes[outside]),
+        "The code has no word for it.",
+    )
+    return code[classes]
+
+
+def separable_bits(
+    X: Float[ndarray, "s n"],
+    classes: Int[ndarray, "s"],
+    code: Float[ndarray, "classes m"],
+) -> Bool[ndarray, "m"]:
+    """Tell for each unit whether some weights and bias give it its labels."""
+    return np.array(
+        [separate(X, y) is not None for y in encode(classes, code).T]
+    )
+
+
+def read(
+    Z: Float[ndarray, "s m"], code: Float[ndarray, "classes m"]
+) -> Int[ndarray, "s"]:
+    r"""Return the class whose codeword is :math:`\operatorname{sgn}(z)`, if there is one.
+
+    Args:
+        Z: the scores of the units, one row per point.
+        code: the code.
+
+    Returns:
+        The classes, and ``NO_CLASS`` where the units that fire make no codeword.
+    """
+    _check_scores("read", Z, code)
+    fits = (sign(Z)[:, None] == code).all(axis=2)
+    return np.where(fits.any(axis=1), fits.argmax(axis=1), NO_CLASS)
+
+
+def decode(
+    Z: Float[ndarray, "s m"], code: Float[ndarray, "classes m"]
+) -> Int[ndarray, "s"]:
+    r"""Return the class whose codeword agrees best with the scores.
+
+    .. math:: \operatorname{argmax}_c \; k_c \cdot z
+
+    Where :func:`read` has an answer it is this one. For a one-hot code it is the unit
+    with the largest score. The first of equals wins.
+    """
+    _check_scores("decode", Z, code)
+    return (Z @ code.T).argmax(axis=1)
+
+
+def _check_code(who: str, code: Float[ndarray, "classes m"]) -> None:
+    check(
+        bool(np.isin(code, [-1, 1]).all()),
+        f"{who}: code",
+        "hold −1 and +1",
+        np.unique(code),
+        "For bits 0 and 1, pass 2 * code - 1.",
+    )
+    words = len(np.unique(code, axis=0))
+    check(
+        words == len(code) > 0,
+        f"{who}: code",
+        "give each class its own word",
+        f"{words} words for {len(code)} classes",
+    )
+
+
+def _check_scores(
+    who: str, Z: Float[ndarray, "s m"], code: Float[ndarray, "classes m"]
+) -> None:
+    _check_code(who, code)
+    check(
+        Z.shape[1] == code.shape[1],
+        f"{who}: Z",
+        f"have one score per unit ({code.shape[1]})",
+        Z.shape[1],
+    )
+    check(bool(np.isfinite(Z).all()), f"{who}: Z", "be finite", "NaN or ∞")
