@@ -10,12 +10,13 @@ linear programs and the learning algorithm below are written in these *signed po
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray
 from numpy.random import Generator
-from scipy.optimize import OptimizeResult, linprog, nnls
+from scipy.optimize import linprog, nnls
 
 from dlcore._check import check
 from dlcore.neurons import sign
@@ -243,13 +244,13 @@ def separate(
         the reason.
     """
     Z, shift, scale = _framed(X, y, bias)
-    found = linprog(
+    v = _feasible(
+        "separate",
         np.zeros(Z.shape[1]),
         A_ub=-Z,
         b_ub=-np.ones(len(Z)),
         bounds=(None, None),
     )
-    v = _solution("separate", found)
     if v is None or (Z @ v).min() <= 0:
         return None
     w, b = _split(v, bias)
@@ -269,13 +270,13 @@ def certificate(
     if separate(X, y, bias) is not None:
         return None
     Z, _, _ = _framed(X, y, bias)
-    found = linprog(
+    lam = _feasible(
+        "certificate",
         np.zeros(len(Z)),
         A_eq=np.vstack([Z.T, np.ones(len(Z))]),
         b_eq=np.append(np.zeros(Z.shape[1]), 1.0),
     )
-    lam = _solution("certificate", found)
-    check(lam is not None, "certificate: linprog", "decide", found.message)
+    check(lam is not None, "certificate: linprog", "decide", "neither")
     return lam
 
 
@@ -381,10 +382,19 @@ def _framed(
     return signed_points((X - shift) / scale, y, bias), shift, scale
 
 
-def _solution(who: str, found: OptimizeResult) -> Float[ndarray, "m"] | None:
-    """Return what the linear program found; None if it is infeasible."""
-    check(found.status in (0, 2), f"{who}: linprog", "decide", found.message)
-    return found.x if found.success else None
+def _feasible(
+    who: str, objective: Float[ndarray, "m"], **program: Any
+) -> Float[ndarray, "m"] | None:
+    """Return a solution of the linear program; None if it has none.
+
+    The simplex method is faster, but loses its way in some programs of a hundred and
+    more dimensions; interior points do not.
+    """
+    for method in ("highs", "highs-ipm"):
+        found = linprog(objective, method=method, **program)
+        if found.status in (0, 2):
+            return found.x if found.success else None
+    raise ValueError(f"{who}: linprog must decide; got {found.message}")
 
 
 def _split(
