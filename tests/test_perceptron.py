@@ -484,8 +484,8 @@ def test_small_integers_do_not_wrap_around(monkeypatch):
 def test_data_on_which_the_simplex_method_gives_up_get_a_certificate():
     rng = np.random.default_rng(1)
     X, y = rng.normal(size=(200, 100)), rng.choice([-1.0, 1.0], size=200)
-    assert perceptron.separate(X, y, bias=False) is None
-    proof = perceptron.certificate(X, y, bias=False)
+    assert separate(X, y, bias=False) is None
+    proof = certificate(X, y, bias=False)
     assert proof.min() >= -1e-12
     assert np.isclose(proof.sum(), 1)
     assert np.abs(proof @ (y[:, None] * X)).max() < 1e-7
