@@ -17,6 +17,7 @@ import itertools
 import json
 import math
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from html import escape
 from typing import Any, TypeAlias
@@ -34,7 +35,9 @@ Draw: TypeAlias = Callable[..., Figure | Axes]
 FRAME_SCALE = (
     1.5  # pixels per CSS pixel: sharp on most screens, small in the page
 )
-PALETTE = 64  # colours per frame; line drawings look the same and weigh a third
+PALETTE = (
+    128  # colours per figure; line drawings look the same and weigh a third
+)
 PLAY_MS = 800  # time per frame of an animation
 
 
@@ -154,7 +157,7 @@ class Explorer:
         return f"{self.describe} ({at})"
 
     def image(self, choice: Mapping[str, Value]) -> Image.Image:
-        """Draw one frame, in few colours."""
+        """Draw one frame."""
         drawn = self.draw(**choice)
         fig = drawn.get_figure(root=True) if isinstance(drawn, Axes) else drawn
         if not isinstance(fig, Figure):
@@ -164,8 +167,7 @@ class Explorer:
         buffer = io.BytesIO()
         fig.savefig(buffer, format="png", dpi=FRAME_SCALE * fig.dpi)
         plt.close(fig)
-        picture = Image.open(buffer).convert("RGB")
-        return picture.quantize(PALETTE, Image.Quantize.MAXCOVERAGE)
+        return Image.open(buffer).convert("RGB")
 
     def html(self) -> str:
         """Return the figure for a page without a kernel: all frames and controls."""
@@ -173,7 +175,7 @@ class Explorer:
             dict(zip(self.values, vs, strict=True))
             for vs in itertools.product(*self.values.values())
         ]
-        images = [self.image(choice) for choice in choices]
+        images = _in_few_colours([self.image(choice) for choice in choices])
         frames = [
             {"src": _data_uri(image), "alt": self.alt(choice)}
             for image, choice in zip(images, choices, strict=True)
@@ -236,7 +238,8 @@ class Explorer:
 
         def show(_: object = None) -> None:
             choice = {name: c.value for name, c in controls.items()}
-            view.value = _img(self.image(choice), self.alt(choice))
+            (frame,) = _in_few_colours([self.image(choice)])
+            view.value = _img(frame, self.alt(choice))
 
         for c in controls.values():
             c.observe(show, "value")
@@ -264,7 +267,7 @@ class Explorer:
         )
         if mode == "static":
             return {"text/plain": repr(self), "text/html": self.html()}, {}
-        still = self.image(self.first)
+        (still,) = _in_few_colours([self.image(self.first)])
         bundle = {"image/png": _base64(still, "png"), "text/plain": repr(self)}
         if mode == "live":
             bundle = {**self.widget()._repr_mimebundle_(), **bundle}
@@ -280,6 +283,19 @@ def _text(value: Value) -> str:
     if isinstance(value, str):
         return value
     return f"{value:{'d' if isinstance(value, int) else 'g'}}".replace("-", "−")
+
+
+def _in_few_colours(images: list[Image.Image]) -> list[Image.Image]:
+    """Keep the commonest colours of all frames, so that tints do not flicker."""
+    counts: Counter[Any] = Counter()
+    for image in images:
+        colours = image.getcolors(image.width * image.height) or []
+        counts.update({colour: n for n, colour in colours})
+    common = [colour for colour, _ in counts.most_common(PALETTE)]
+    palette = Image.new("P", (1, 1))
+    palette.putpalette([level for colour in common for level in colour])
+    none = Image.Dither.NONE
+    return [image.quantize(palette=palette, dither=none) for image in images]
 
 
 def _css_width(image: Image.Image) -> int:

@@ -62,7 +62,7 @@ TIMELINE = (
     Event(
         1943,
         "McCulloch–Pitts units",
-        "Threshold units as a calculus of logic. They do not learn.",
+        "Threshold units as a calculus of logic.",
         "mcculloch1943",
     ),
     Event(
@@ -70,6 +70,12 @@ TIMELINE = (
         "Intelligent Machinery",
         "Turing's report on machines that are taught, among them nets of simple units.",
         "turing1948",
+    ),
+    Event(
+        1949,
+        "Hebb's principle",
+        "Connections grow between cells that are active together.",
+        "hebb1949",
     ),
     Event(
         1950,
@@ -92,7 +98,7 @@ TIMELINE = (
     Event(
         1958,
         "the perceptron",
-        "Rosenblatt's unit that learns; a program on an IBM 704.",
+        "Rosenblatt's network with units that learn; a program on an IBM 704.",
         "rosenblatt1958",
     ),
     Event(
@@ -122,7 +128,7 @@ TIMELINE = (
     Event(
         1973,
         "Lighthill's report",
-        "A verdict on the field. Money dries up: the first winter, 1974 to 1980.",
+        "A hard verdict on the field, followed by years with little money.",
         "lighthill1973",
     ),
     Event(
@@ -156,6 +162,12 @@ TIMELINE = (
         "rumelhart1986",
     ),
     Event(
+        1989,
+        "convolutional networks",
+        "LeCun's network reads postal codes; trained by back-propagation.",
+        "lecun1989",
+    ),
+    Event(
         1992,
         "kernels and margins",
         "The support vector machine; with slack variables in 1995.",
@@ -170,7 +182,7 @@ TIMELINE = (
     Event(
         1997,
         "AdaBoost",
-        "Many weak rules, weighted into a strong one.",
+        "Many weak rules, weighted into a strong one; first presented in 1995.",
         "freund1997",
     ),
     Event(
@@ -212,7 +224,7 @@ TIMELINE = (
     Event(
         2016,
         "AlphaGo",
-        "Networks and tree search beat professional Go players.",
+        "Networks and tree search beat a European champion at Go.",
         "silver2016",
     ),
     Event(

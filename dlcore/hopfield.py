@@ -92,9 +92,7 @@ class Hopfield:
             f"largest entry {np.abs(np.diag(self.W)).max():.4g} there",
             "A unit must not vote for itself: np.fill_diagonal(W, 0).",
         )
-        self._tie = TIE * float(
-            np.max(np.abs(self.W).sum(axis=1) + np.abs(self.b))
-        )
+        self._tie = TIE * (np.abs(self.W).sum(axis=1) + np.abs(self.b))
 
     def energy(self, x: Float[ndarray, "*batch n"]) -> Float[ndarray, "*batch"]:
         r"""Return :math:`-\tfrac12 x^\top W x - b^\top x` of a state, or of many."""
@@ -110,7 +108,7 @@ class Hopfield:
 
     def step(self, x: Float[ndarray, "*batch n"]) -> Float[ndarray, "*batch n"]:
         """Return the answer of all units at once, the synchronous update."""
-        return self._decide(self.field(x))
+        return _decide(self.field(x), self._tie)
 
     def is_fixed(
         self, x: Float[ndarray, "*batch n"]
@@ -133,8 +131,7 @@ class Hopfield:
                 default in the order of their numbers.
         """
         n = len(self.b)
-        x = _signs("relax: x", x, n).copy()
-        check(x.ndim == 1, "relax: x", "be one state", f"shape {x.shape}")
+        x = _state("relax: x", x, n).copy()
         h = self.field(x)
         flips: list[int] = []
         energy = [float(self.energy(x))]
@@ -145,7 +142,7 @@ class Hopfield:
             i, settled = 0, True
             while i < n:
                 units = visit[i : i + BLOCK]
-                wrong = self._decide(h[units]) != x[units]
+                wrong = _decide(h[units], self._tie[units]) != x[units]
                 first = int(wrong.argmax())
                 if not wrong[first]:
                     i += len(units)
@@ -156,9 +153,6 @@ class Hopfield:
                 h += 2 * x[j] * self.W[j]
                 flips.append(j)
         return Relaxation(x, np.array(flips, dtype=int), np.array(energy))
-
-    def _decide(self, h: Float[ndarray, "*shape"]) -> Float[ndarray, "*shape"]:
-        return np.where(h >= -self._tie, 1.0, -1.0)
 
 
 def hebbian(X: Float[ndarray, "s n"]) -> Float[ndarray, "n n"]:
@@ -192,7 +186,7 @@ def projection(X: Float[ndarray, "s n"]) -> Float[ndarray, "n n"]:
 
 def flip(x: Float[ndarray, "n"], k: int, rng: Generator) -> Float[ndarray, "n"]:
     """Return the state with ``k`` of its signs changed, chosen at random."""
-    x = _signs("flip: x", x, len(x)).copy()
+    x = _state("flip: x", x, np.size(x)).copy()
     check(0 <= k <= len(x), "flip: k", f"lie between 0 and {len(x)}", k)
     x[rng.choice(len(x), size=k, replace=False)] *= -1
     return x
@@ -206,6 +200,7 @@ def crosstalk(X: Float[ndarray, "s n"]) -> Float[ndarray, "s n"]:
 
     so that :math:`W \xi_\mu = \frac{n-1}{n} \xi_\mu + C_\mu` for Hebbian weights.
     """
+    X = _patterns("crosstalk", X)
     n = X.shape[1]
     return X @ hebbian(X) - (n - 1) / n * X
 
@@ -216,8 +211,13 @@ def flip_probability(s: int, n: int) -> float:
     Exact, for ``s`` patterns of ``n`` independent fair signs and Hebbian weights: the
     cross-talk is a sum of :math:`(s-1)(n-1)` fair signs.
     """
-    check(s >= 1, "flip_probability: s", "be at least 1", s)
-    check(n >= 2, "flip_probability: n", "be at least 2", n)
+    for name, number, least in [("s", s, 1), ("n", n, 2)]:
+        check(
+            number >= least and number == int(number),
+            f"flip_probability: {name}",
+            f"be a whole number from {least} on",
+            number,
+        )
     tosses = (s - 1) * (n - 1)
     # sum = 2 heads − tosses < −(n − 1); at a tie half of the patterns want −1
     threshold = (tosses - (n - 1)) / 2
@@ -243,7 +243,7 @@ def mean_field_overlap(alpha: float) -> float:
     .. math:: \operatorname{erf}(y) = y \left( \sqrt{2\alpha}
         + \tfrac{2}{\sqrt\pi} e^{-y^2} \right),
 
-    and 0 where there is none, for :math:`\alpha` above 0.138.
+    and 0 where there is none, for :math:`\alpha` above :func:`critical_load`.
     """
     check(alpha > 0, "mean_field_overlap: alpha", "be positive", alpha)
     y = _mean_field_root(alpha)
@@ -288,16 +288,16 @@ class DenseMemory:
     def __init__(self, X: Float[ndarray, "s n"], degree: int | None) -> None:
         self.X = _patterns("DenseMemory", X)
         check(
-            degree is None or degree >= 2,
+            degree is None or (degree >= 2 and degree == int(degree)),
             "DenseMemory: degree",
-            "be at least 2, or None for the exponential",
+            "be a whole number from 2 on, or None for the exponential",
             degree,
         )
         self.degree = degree
 
     def energy(self, x: Float[ndarray, "n"]) -> float:
         """Return the energy of a state; of the exponential one, the logarithm."""
-        overlap = self.X @ _signs("energy: x", x, self.X.shape[1])
+        overlap = self.X @ _state("energy: x", x, self.X.shape[1])
         if self.degree is None:
             return float(-logsumexp(overlap))
         return float(-_power(overlap, self.degree).sum())
@@ -307,7 +307,7 @@ class DenseMemory:
 
         For the exponential up to a positive factor, for the numbers would be too large.
         """
-        x = _signs("field: x", x, self.X.shape[1])
+        x = _state("field: x", x, self.X.shape[1])
         return self._field(self.X @ x, x, self.X)
 
     def is_fixed(self, x: Float[ndarray, "n"]) -> bool:
@@ -319,7 +319,7 @@ class DenseMemory:
 
         The overlaps with all patterns are kept up to date, not computed anew.
         """
-        x = _signs("relax: x", x, self.X.shape[1]).copy()
+        x = _state("relax: x", x, self.X.shape[1]).copy()
         overlap = self.X @ x
         flips: list[int] = []
         energy = [self.energy(x)]
@@ -346,10 +346,12 @@ class DenseMemory:
         rest = overlap[:, None] - X * x  # what the other units contribute
         if self.degree is None:
             # F(r + ξ) − F(r − ξ) = 2 sinh(1) ξ e^r, here without its constant
-            return (np.exp(rest - rest.max()) * X).sum(axis=0)
-        return (
-            _power(rest + X, self.degree) - _power(rest - X, self.degree)
-        ).sum(axis=0)
+            gain = np.exp(rest - rest.max(axis=0)) * X
+        else:
+            up, down = rest + X, rest - X
+            gain = _power(up, self.degree) - _power(down, self.degree)
+        h = gain.sum(axis=0)
+        return np.where(np.abs(h) <= TIE * np.abs(gain).sum(axis=0), 0.0, h)
 
 
 def modern_energy(
@@ -361,6 +363,7 @@ def modern_energy(
         + \tfrac12 \lVert x \rVert^2
     """
     _check_modern(x, X, beta)
+    check(x.ndim == 1, "modern_energy: x", "be one state", f"shape {x.shape}")
     return float(-logsumexp(beta * (X @ x)) / beta + x @ x / 2)
 
 
@@ -393,7 +396,18 @@ def _check_modern(
         "be finite",
         "NaN or infinity",
     )
-    check(beta > 0, "modern memory: beta", "be positive", beta)
+    check(
+        0 < beta < np.inf,
+        "modern memory: beta",
+        "be positive and finite",
+        beta,
+    )
+
+
+def _decide(
+    h: Float[ndarray, "*batch n"], tie: Float[ndarray, "n"]
+) -> Float[ndarray, "*batch n"]:
+    return np.where(h >= -tie, 1.0, -1.0)
 
 
 def _power(z: Float[ndarray, "*shape"], k: int) -> Float[ndarray, "*shape"]:
@@ -422,6 +436,11 @@ def _signs(
         "For bits 0 and 1, pass 2 * x - 1; for grey values, compare with a threshold.",
     )
     return x
+
+
+def _state(what: str, x: Float[ndarray, "n"], n: int) -> Float[ndarray, "n"]:
+    check(np.ndim(x) == 1, what, "be one state", f"shape {np.shape(x)}")
+    return _signs(what, x, n)
 
 
 def _patterns(who: str, X: Float[ndarray, "s n"]) -> Float[ndarray, "s n"]:

@@ -78,42 +78,53 @@ class Neuron:
     phi: Callable[[ndarray], ndarray] = identity
 
     def __post_init__(self) -> None:
+        check(
+            self.w.ndim == 1,
+            "Neuron: w",
+            "be one vector of weights",
+            f"shape {self.w.shape}",
+        )
         finite = np.isfinite(self.w).all() and np.isfinite(self.b)
         check(bool(finite), "Neuron: w and b", "be finite", (self.w, self.b))
 
     def __call__(self, X: Float[ndarray, "s n"]) -> Float[ndarray, "s"]:
         """Return the answers to the rows of ``X``."""
+        check(
+            X.ndim == 2 and X.shape[1] == len(self.w),
+            "Neuron: X",
+            f"have one column per weight ({len(self.w)})",
+            f"shape {X.shape}",
+        )
         return self.phi(X @ self.w + self.b)
 
 
-def mcculloch_pitts(
-    sigma: Float[ndarray, "*units n"],
+def plus_minus_unit(
+    w: Float[ndarray, "*units n"],
     theta: float | Float[ndarray, "*units"],
     X: Float[ndarray, "s n"],
 ) -> Float[ndarray, "s *units"]:
-    r"""Return :math:`\mathbf{1}\{\sigma \cdot x \ge \theta\}` for bits ``x``.
+    r"""Return :math:`\mathbb{1}[w \cdot x \ge \theta]` for bits and synapses ±1.
 
-    The unit with synapses ±1, a later simplification of the one of 1943. A matrix of
-    synapses and a vector of thresholds make a layer.
+    A matrix of synapses and a vector of thresholds make a layer.
     """
-    _check_bits("mcculloch_pitts", sigma, X)
-    return heaviside(X @ sigma.T - theta, at0=1.0)
+    _check_bits("plus_minus_unit", w, theta, X)
+    return heaviside(X @ w.T - theta, at0=1.0)
 
 
 def veto_unit(
-    sigma: Float[ndarray, "*units n"],
+    w: Float[ndarray, "*units n"],
     theta: float | Float[ndarray, "*units"],
     X: Float[ndarray, "s n"],
 ) -> Float[ndarray, "s *units"]:
-    r"""Return the answer of the unit of McCulloch and Pitts (1943).
+    r"""Return the answer of a unit with absolute inhibition (McCulloch and Pitts 1943).
 
-    It fires if at least ``theta`` of its exciting inputs (:math:`\sigma_i = +1`) are
-    active and none of the inhibiting ones (:math:`\sigma_i = -1`) is: inhibition is a
-    veto.
+    It fires if at least ``theta`` of its exciting inputs (:math:`w_i = +1`) are active
+    and none of the inhibiting ones (:math:`w_i = -1`) is: inhibition is a veto. In 1943
+    ``theta`` is at least 1.
     """
-    _check_bits("veto_unit", sigma, X)
-    excitation = X @ (sigma > 0).T
-    inhibition = X @ (sigma < 0).T
+    _check_bits("veto_unit", w, theta, X)
+    excitation = X @ (w > 0).T
+    inhibition = X @ (w < 0).T
     return ((excitation >= theta) & (inhibition == 0)).astype(float)
 
 
@@ -124,40 +135,46 @@ def corners(n: int) -> Float[ndarray, "rows n"]:
 
 
 def reachable(
-    n: int, unit: Unit = mcculloch_pitts
+    n: int, unit: Unit = plus_minus_unit, least: int | None = None
 ) -> dict[Table, tuple[Float[ndarray, "n"], int]]:
     r"""Return every Boolean function of ``n`` bits that a unit computes.
 
-    Tries all :math:`2^n (2n + 2)` choices of synapses :math:`\sigma_i = \pm 1` and
-    thresholds :math:`\theta = -n, \dots, n + 1`; further ones change nothing.
+    Tries all synapses :math:`w_i = \pm 1` and thresholds :math:`\theta = -n, \dots,
+    n + 1`; further ones change nothing.
+
+    Args:
+        n: number of bits.
+        unit: called as ``unit(w, theta, X)``.
+        least: smallest threshold that is allowed.
 
     Returns:
-        The truth tables, each with the first choice ``(sigma, theta)`` that gives it.
+        The truth tables, each with the first choice ``(w, theta)`` that gives it.
     """
     X = corners(n)
     found: dict[Table, tuple[Float[ndarray, "n"], int]] = {}
-    for sigma in 2 * X - 1:
-        for theta in range(-n, n + 2):
-            table = unit(sigma, theta, X).astype(int)
-            found.setdefault(tuple(table.tolist()), (sigma, theta))
+    for w in 2 * X - 1:
+        for theta in range(-n if least is None else least, n + 2):
+            table = unit(w, theta, X).astype(int)
+            found.setdefault(tuple(table.tolist()), (w, theta))
     return found
 
 
 def normal_form(
     table: Float[ndarray, "rows"],
 ) -> tuple[Float[ndarray, "m n"], Float[ndarray, "m"]]:
-    r"""Return a layer of McCulloch–Pitts units, one for each 1 of a truth table.
+    r"""Return a layer of units with synapses ±1, one for each 1 of a truth table.
 
-    The unit for the corner :math:`c` has :math:`\sigma = 2c - 1` and :math:`\theta =
+    The unit for the corner :math:`c` has :math:`w = 2c - 1` and :math:`\theta =
     \sum_i c_i`, and fires at :math:`c` only. One more unit that asks for at least one
     active input then computes the table: its disjunctive normal form.
     """
-    n = len(table).bit_length() - 1
+    table = np.asarray(table)
+    n = table.size.bit_length() - 1
     check(
-        len(table) == 2**n,
+        table.shape == (2**n,),
         "normal_form: table",
         "have 2**n entries",
-        len(table),
+        f"shape {table.shape}",
     )
     check(
         bool(np.isin(table, [0, 1]).all()),
@@ -170,13 +187,16 @@ def normal_form(
 
 
 def _check_bits(
-    who: str, sigma: Float[ndarray, "*units n"], X: Float[ndarray, "s n"]
+    who: str,
+    w: Float[ndarray, "*units n"],
+    theta: float | Float[ndarray, "*units"],
+    X: Float[ndarray, "s n"],
 ) -> None:
     check(
-        bool(np.isin(sigma, [-1, 1]).all()),
-        f"{who}: sigma",
+        bool(np.isin(w, [-1, 1]).all()),
+        f"{who}: w",
         "hold only −1 and +1",
-        np.unique(sigma),
+        np.unique(w),
         "For other weights, use Neuron.",
     )
     check(
@@ -184,4 +204,16 @@ def _check_bits(
         f"{who}: X",
         "hold only the bits 0 and 1",
         np.unique(X),
+    )
+    check(
+        X.ndim == 2 and X.shape[1] == w.shape[-1],
+        f"{who}: X",
+        f"have one column per synapse ({w.shape[-1]})",
+        f"shape {X.shape}",
+    )
+    check(
+        np.shape(theta) in ((), w.shape[:-1]) and not np.isnan(theta).any(),
+        f"{who}: theta",
+        "be one number for each unit",
+        theta,
     )

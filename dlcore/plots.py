@@ -61,7 +61,7 @@ def plot_boundary(
     r"""Draw the line :math:`w^\top x + b = 0` across the view.
 
     Args:
-        w: weights; where they are zero there is no line.
+        w: weights; where they are zero there is no line, and ``b`` decides.
         b: bias.
         ax: where to draw, with its limits set.
         color: of the line.
@@ -70,16 +70,15 @@ def plot_boundary(
         **style: passed on to the line.
     """
     length = np.linalg.norm(w)
-    if length == 0:
-        return ax
-    along = np.array([-w[1], w[0]]) / length
-    for offset in [0.0] if margin is None else [0.0, margin, -margin]:
+    offsets = [0.0] if margin is None else [0.0, margin, -margin]
+    for offset in offsets if length else []:
+        along = np.array([-w[1], w[0]]) / length
         foot = w / length * (offset - b / length)
         look: dict[str, Any] = {"color": color, "zorder": 2} | style
         if offset:
             look |= {"linestyle": ":", "linewidth": 1.5}
         ax.axline(tuple(foot), tuple(foot + along), **look)
-    if shade:
+    if shade and (length or b):
         x1 = np.linspace(*ax.get_xlim(), 300)
         x2 = np.linspace(*ax.get_ylim(), 300)
         positive = w[0] * x1 + w[1] * x2[:, None] + b > 0

@@ -328,4 +328,4 @@ def test_frames_have_few_colours():
     frame = open_uri(Static(explore(draw, a=[1])).frames[0]["src"]).convert(
         "RGB"
     )
-    assert 2 < len(frame.getcolors(maxcolors=10**6)) <= PALETTE <= 64
+    assert 2 < len(frame.getcolors(maxcolors=10**6)) <= PALETTE <= 128

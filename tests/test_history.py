@@ -60,12 +60,3 @@ KNOWN = {
 @pytest.mark.parametrize(("name", "year"), KNOWN.items())
 def test_years_that_are_often_given_wrongly(name, year):
     assert [e.year for e in TIMELINE if e.name == name] == [year]
-
-
-def test_a_source_is_not_older_than_the_event_unless_it_announces_it():
-    early = {
-        e.name
-        for e in TIMELINE
-        if max(SOURCES[key] for key in e.cite.split(",")) < e.year
-    }
-    assert early == set()

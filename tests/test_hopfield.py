@@ -291,6 +291,48 @@ def test_exponential_memory_returns_the_nearest_pattern_and_does_not_overflow():
     assert memory.energy(X[17]) == pytest.approx(-2000)
 
 
+def test_ties_of_the_exponential_memory_go_to_plus_one():
+    # With a pattern and its negative, and a unit that both leave undecided, floating
+    # point sums need not be zero; without care the first of these never ends.
+    signs_of = {"+": 1.0, "-": -1.0}
+    rows = [
+        "+++-",
+        "++++",
+        "+-+-",
+        "-++-",
+        "----",
+        "++-+",
+        "---+",
+        "+--+",
+        "-+--",
+        "--+-",
+        "+-++",
+        "-+-+",
+    ]
+    X = np.array([[signs_of[c] for c in row] for row in rows])
+    DenseMemory(X, None).relax(np.array([1.0, -1.0, -1.0, 1.0]))
+    rng = np.random.default_rng(8)
+    for _ in range(300):
+        half = signs(rng, int(rng.integers(1, 6)), n := int(rng.integers(2, 8)))
+        X, x = np.vstack([half, -half]), signs(rng, n)
+        memory = DenseMemory(X, None)
+        field = memory.field(x)
+        # e^r for whole r: equal powers cancel exactly when counted
+        rest = np.rint((X @ x)[:, None] - X * x).astype(int)
+        for i in range(n):
+            total = {r: X[rest[:, i] == r, i].sum() for r in set(rest[:, i])}
+            assert (field[i] == 0) == (not any(total.values()))
+        assert memory.is_fixed(memory.relax(x).state)
+
+
+def test_a_large_bias_does_not_make_ties_of_small_weights():
+    W = np.zeros((3, 3))
+    W[1, 2] = W[2, 1] = -1e-3
+    net = Hopfield(W, np.array([1e8, 0.0, 0.0]))
+    assert not net.is_fixed(np.ones(3))
+    assert net.relax(np.ones(3)).energy[-1] < net.energy(np.ones(3))
+
+
 # real states
 
 
@@ -389,25 +431,28 @@ def test_modern_update_survives_large_numbers():
         ),
         (
             lambda: hopfield.flip_probability(0, 5),
-            "s must be at least 1; got 0",
+            "s must be a whole number from 1 on; got 0",
         ),
         (
             lambda: hopfield.flip_probability(5, 1),
-            "n must be at least 2; got 1",
+            "n must be a whole number from 2 on; got 1",
         ),
         (
             lambda: hopfield.flip_probability_limit(0.0),
             "alpha must be positive",
         ),
         (lambda: hopfield.mean_field_overlap(-1.0), "alpha must be positive"),
-        (lambda: DenseMemory(np.ones((1, 2)), 1), "degree must be at least 2"),
+        (
+            lambda: DenseMemory(np.ones((1, 2)), 1),
+            "degree must be a whole number from 2 on",
+        ),
         (
             lambda: hopfield.modern_update(np.ones(3), np.ones((2, 4)), 1.0),
             "same width; got shapes (3,) and (2, 4)",
         ),
         (
             lambda: hopfield.modern_energy(np.ones(2), np.ones((1, 2)), 0.0),
-            "beta must be positive",
+            "beta must be positive and finite",
         ),
         (
             lambda: hopfield.modern_update(

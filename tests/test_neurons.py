@@ -16,8 +16,8 @@ from dlcore.neurons import (
     corners,
     heaviside,
     identity,
-    mcculloch_pitts,
     normal_form,
+    plus_minus_unit,
     reachable,
     sigmoid,
     sign,
@@ -131,25 +131,25 @@ GATES = {  # truth tables at 00, 01, 10, 11
 
 @pytest.mark.parametrize(("table", "unit"), GATES.items())
 def test_gates_by_hand(table, unit):
-    sigma, theta = np.array(unit[0], dtype=float), unit[1]
-    assert tuple(mcculloch_pitts(sigma, theta, corners(2))) == table
+    w, theta = np.array(unit[0], dtype=float), unit[1]
+    assert tuple(plus_minus_unit(w, theta, corners(2))) == table
 
 
 def test_a_veto_is_not_a_minus_sign():
-    X, sigma = np.array([[1.0, 1.0, 1.0]]), np.array([1.0, 1.0, -1.0])
-    assert mcculloch_pitts(sigma, 1.0, X).tolist() == [1]
-    assert veto_unit(sigma, 1.0, X).tolist() == [0]
-    assert veto_unit(-sigma, 0.0, 1 - X).tolist() == [1]
+    X, w = np.array([[1.0, 1.0, 1.0]]), np.array([1.0, 1.0, -1.0])
+    assert plus_minus_unit(w, 1.0, X).tolist() == [1]
+    assert veto_unit(w, 1.0, X).tolist() == [0]
+    assert veto_unit(-w, 0.0, 1 - X).tolist() == [1]
 
 
-@pytest.mark.parametrize("unit", [mcculloch_pitts, veto_unit])
+@pytest.mark.parametrize("unit", [plus_minus_unit, veto_unit])
 @given(n=BITS, m=st.integers(0, 4), seed=st.integers(0, 999))
 def test_a_layer_is_its_units(unit, n, m, seed):
     rng, X = default_rng(seed), corners(n)
-    sigma = rng.choice([-1.0, 1.0], size=(m, n))
+    w = rng.choice([-1.0, 1.0], size=(m, n))
     theta = rng.integers(-n, n + 1, size=m).astype(float)
-    for j, answers in enumerate(unit(sigma, theta, X).T):
-        assert_array_equal(answers, unit(sigma[j], theta[j], X))
+    for j, answers in enumerate(unit(w, theta, X).T):
+        assert_array_equal(answers, unit(w[j], theta[j], X))
 
 
 def count_by_symmetry(n):
@@ -171,9 +171,10 @@ def test_units_reach_what_the_counts_say(n):
     assert reachable(n).keys() == count_by_symmetry(n)
     assert len(reachable(n)) == n * 2**n + 2
     assert len(reachable(n, veto_unit)) == n * 2 ** (n - 1) + 2**n + 1
+    assert len(reachable(n, veto_unit, least=1)) == n * 2 ** (n - 1) + 1
 
 
-@pytest.mark.parametrize("unit", [mcculloch_pitts, veto_unit])
+@pytest.mark.parametrize("unit", [plus_minus_unit, veto_unit])
 def test_what_is_reachable_is_closed_under_renaming_the_inputs(unit):
     tables = reachable(3, unit)
     for order in permutations(range(3)):
@@ -183,8 +184,8 @@ def test_what_is_reachable_is_closed_under_renaming_the_inputs(unit):
         assert {tuple(np.array(t)[index].tolist()) for t in tables} == set(
             tables
         )
-    for table, (sigma, theta) in tables.items():
-        assert tuple(unit(sigma, theta, corners(3))) == table
+    for table, (w, theta) in tables.items():
+        assert tuple(unit(w, theta, corners(3))) == table
 
 
 def test_corners_count_in_binary():
@@ -198,31 +199,46 @@ def test_corners_count_in_binary():
 def test_normal_form_computes_every_table(n, seed):
     rng = default_rng(seed)
     table = (rng.random(2**n) < rng.random()).astype(float)
-    sigma, theta = normal_form(table)
-    hidden = mcculloch_pitts(sigma, theta, corners(n))
+    w, theta = normal_form(table)
+    hidden = plus_minus_unit(w, theta, corners(n))
     assert_array_equal(hidden.sum(axis=1), table)  # one unit for each 1
     assert (hidden.sum(axis=0) == 1).all()
-    output = mcculloch_pitts(np.ones(len(sigma)), 1.0, hidden)
+    output = plus_minus_unit(np.ones(len(w)), 1.0, hidden)
     assert_array_equal(output, table)
 
 
 TWO = corners(2)
 REFUSALS = [
     (
-        lambda: mcculloch_pitts(np.array([1.0, 0.5]), 1.0, TWO),
-        r"mcculloch_pitts: sigma must hold only −1 and \+1; .* use Neuron",
+        lambda: plus_minus_unit(np.array([1.0, 0.5]), 1.0, TWO),
+        r"plus_minus_unit: w must hold only −1 and \+1; .* use Neuron",
     ),
     (
         lambda: veto_unit(np.array([1.0, 0.0]), 1.0, TWO),
-        r"veto_unit: sigma must hold only −1 and \+1; got \[0. 1.\]",
+        r"veto_unit: w must hold only −1 and \+1; got \[0. 1.\]",
     ),
     (
         lambda: veto_unit(np.ones(2), 1.0, -TWO),
         r"veto_unit: X must hold only the bits 0 and 1; got \[-1. -0.\]",
     ),
     (lambda: corners(40), r"corners: n must lie in 0\.\.16; got 40"),
-    (lambda: normal_form(np.ones(3)), r"table must have 2\*\*n .* got 3"),
-    (lambda: normal_form(np.ones(0)), r"table must have 2\*\*n .* got 0"),
+    (lambda: normal_form(np.ones(3)), r"2\*\*n entries; got shape \(3,\)"),
+    (lambda: normal_form(np.ones(0)), r"2\*\*n entries; got shape \(0,\)"),
+    (lambda: normal_form(TWO), r"2\*\*n entries; got shape \(4, 2\)"),
+    (
+        lambda: plus_minus_unit(np.ones(3), 1.0, TWO),
+        r"X must have one column per synapse \(3\); got shape \(4, 2\)",
+    ),
+    (
+        lambda: plus_minus_unit(np.ones(2), np.ones(4), TWO),
+        r"theta must be one number for each unit; got \[1. 1. 1. 1.\]",
+    ),
+    (lambda: veto_unit(np.ones(2), np.nan, TWO), r"theta must be one number"),
+    (lambda: Neuron(np.ones((2, 2)), 0.0), r"w must be one vector"),
+    (
+        lambda: Neuron(np.ones(3), 0.0)(TWO),
+        r"X must have one column per weight \(3\); got shape \(4, 2\)",
+    ),
     (
         lambda: normal_form(np.array([1.0, -1.0])),
         r"table must hold only 0 and 1; got \[-1.  1.\]",
