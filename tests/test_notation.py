@@ -3,6 +3,7 @@
 import ast
 import importlib
 import inspect
+import math
 import pkgutil
 import re
 from pathlib import Path
@@ -44,7 +45,7 @@ def names():
     arrays = {"X": X, "x": X[0], "y": y, "w": w, "u": w, "z": X[:, 0] ** 2}
     matrices = {"W": rng.normal(size=(m, n)), "A": X[:n]}
     sizes = {"s": s, "n": n, "m": m, "t": 0}
-    return {"np": np, "rng": rng} | numbers | arrays | matrices | sizes
+    return {"np": np, "math": math, "rng": rng} | numbers | arrays | matrices | sizes
 
 
 def rule(name):
@@ -69,7 +70,7 @@ def test_code_on_the_page_runs(code):
 
 
 @pytest.mark.parametrize(
-    "code", [c for c in CODES if re.match(r"(?!np|rng)\w+\(", c)]
+    "code", [c for c in CODES if re.match(r"(?!np|math|rng)\w+\(", c)]
 )
 def test_page_calls_functions_as_they_are(code):
     call = ast.parse(code, mode="eval").body
