@@ -291,11 +291,19 @@ def _in_few_colours(images: list[Image.Image]) -> list[Image.Image]:
     for image in images:
         colours = image.getcolors(image.width * image.height) or []
         counts.update({colour: n for n, colour in colours})
-    common = [colour for colour, _ in counts.most_common(PALETTE)]
+    common: list[Any] = []
+    for colour, _ in counts.most_common(50 * PALETTE):
+        if len(common) < PALETTE and all(_apart(colour, c) for c in common):
+            common.append(colour)
     palette = Image.new("P", (1, 1))
     palette.putpalette([level for colour in common for level in colour])
     none = Image.Dither.NONE
     return [image.quantize(palette=palette, dither=none) for image in images]
+
+
+def _apart(colour: Any, other: Any) -> bool:
+    """Tell whether two colours differ by more than Pillow confuses them."""
+    return max(abs(a - b) for a, b in zip(colour, other, strict=True)) >= 10
 
 
 def _css_width(image: Image.Image) -> int:

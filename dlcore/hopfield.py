@@ -1,9 +1,7 @@
 r"""Associative memory: states that roll downhill to the pattern they resemble.
 
 A state is a vector of ``n`` signs ±1, a pattern is a state to be remembered, and the
-patterns are the rows of ``X``. :class:`Hopfield` keeps them in a matrix of weights,
-:class:`DenseMemory` in a steeper energy, and :func:`modern_update` lets states be real.
-At a tie all of them choose +1.
+patterns are the rows of ``X``. At a tie a unit chooses +1.
 """
 
 from dataclasses import dataclass
@@ -13,11 +11,10 @@ from jaxtyping import Bool, Float, Int
 from numpy import ndarray
 from numpy.random import Generator
 from scipy.optimize import brentq, minimize_scalar
-from scipy.special import erf, erfc, logsumexp, softmax
+from scipy.special import erf, erfc
 from scipy.stats import binom
 
 from dlcore._check import check
-from dlcore.neurons import sign
 
 BLOCK = 128  # units looked at together when searching the next one to flip
 TIE = 1e-10  # a field this small against its terms is zero up to rounding
@@ -96,7 +93,7 @@ class Hopfield:
 
     def energy(self, x: Float[ndarray, "*batch n"]) -> Float[ndarray, "*batch"]:
         r"""Return :math:`-\tfrac12 x^\top W x - b^\top x` of a state, or of many."""
-        x = _signs("energy: x", x, len(self.b))
+        x = as_states("energy: x", x, len(self.b))
         energy = -0.5 * np.einsum("...i,...i", x @ self.W, x) - x @ self.b
         return np.asarray(energy)
 
@@ -104,7 +101,7 @@ class Hopfield:
         self, x: Float[ndarray, "*batch n"]
     ) -> Float[ndarray, "*batch n"]:
         """Return :math:`W x + b`, what each unit hears from the others."""
-        return _signs("field: x", x, len(self.b)) @ self.W + self.b
+        return as_states("field: x", x, len(self.b)) @ self.W + self.b
 
     def step(self, x: Float[ndarray, "*batch n"]) -> Float[ndarray, "*batch n"]:
         """Return the answer of all units at once, the synchronous update."""
@@ -131,7 +128,7 @@ class Hopfield:
                 default in the order of their numbers.
         """
         n = len(self.b)
-        x = _state("relax: x", x, n).copy()
+        x = as_state("relax: x", x, n).copy()
         h = self.field(x)
         flips: list[int] = []
         energy = [float(self.energy(x))]
@@ -157,7 +154,7 @@ class Hopfield:
 
 def hebbian(X: Float[ndarray, "s n"]) -> Float[ndarray, "n n"]:
     r"""Return :math:`\frac1n \sum_\mu \xi_\mu \xi_\mu^\top` with a zero diagonal."""
-    X = _patterns("hebbian", X)
+    X = as_patterns("hebbian", X)
     W = X.T @ X / X.shape[1]
     np.fill_diagonal(W, 0.0)
     return W
@@ -169,7 +166,7 @@ def projection(X: Float[ndarray, "s n"]) -> Float[ndarray, "n n"]:
     :math:`X^\top (X X^\top)^{-1} X` undoes the correlations between patterns (Personnaz,
     Guyon and Dreyfus 1985), which must be linearly independent.
     """
-    X = _patterns("projection", X)
+    X = as_patterns("projection", X)
     rank = int(np.linalg.matrix_rank(X))
     check(
         rank == len(X),
@@ -186,7 +183,7 @@ def projection(X: Float[ndarray, "s n"]) -> Float[ndarray, "n n"]:
 
 def flip(x: Float[ndarray, "n"], k: int, rng: Generator) -> Float[ndarray, "n"]:
     """Return the state with ``k`` of its signs changed, chosen at random."""
-    x = _state("flip: x", x, np.size(x)).copy()
+    x = as_state("flip: x", x, np.size(x)).copy()
     check(0 <= k <= len(x), "flip: k", f"lie between 0 and {len(x)}", k)
     x[rng.choice(len(x), size=k, replace=False)] *= -1
     return x
@@ -200,7 +197,7 @@ def crosstalk(X: Float[ndarray, "s n"]) -> Float[ndarray, "s n"]:
 
     so that :math:`W \xi_\mu = \frac{n-1}{n} \xi_\mu + C_\mu` for Hebbian weights.
     """
-    X = _patterns("crosstalk", X)
+    X = as_patterns("crosstalk", X)
     n = X.shape[1]
     return X @ hebbian(X) - (n - 1) / n * X
 
@@ -273,154 +270,10 @@ def _mean_field_root(alpha: float) -> float | None:
     return float(brentq(gap, best.x, 1 / np.sqrt(2 * alpha) + 1))
 
 
-class DenseMemory:
-    r"""A memory with a steeper energy, :math:`E(x) = -\sum_\mu F(\xi_\mu^\top x)`.
-
-    With :math:`F(z) = z^k` it holds of the order of :math:`n^{k-1}` random patterns
-    (Krotov and Hopfield 2016), with :math:`F(z) = e^z` exponentially many (Demircigil
-    et al. 2017). Degree 2 is the Hopfield network.
-
-    Attributes:
-        X: the patterns.
-        degree: the power :math:`k`, or None for the exponential.
-    """
-
-    def __init__(self, X: Float[ndarray, "s n"], degree: int | None) -> None:
-        self.X = _patterns("DenseMemory", X)
-        check(
-            degree is None or (degree >= 2 and degree == int(degree)),
-            "DenseMemory: degree",
-            "be a whole number from 2 on, or None for the exponential",
-            degree,
-        )
-        self.degree = degree
-
-    def energy(self, x: Float[ndarray, "n"]) -> float:
-        """Return the energy of a state; of the exponential one, the logarithm."""
-        overlap = self.X @ _state("energy: x", x, self.X.shape[1])
-        if self.degree is None:
-            return float(-logsumexp(overlap))
-        return float(-_power(overlap, self.degree).sum())
-
-    def field(self, x: Float[ndarray, "n"]) -> Float[ndarray, "n"]:
-        r"""Return how much lower the energy is with :math:`x_i = +1` than with −1.
-
-        For the exponential up to a positive factor, for the numbers would be too large.
-        """
-        x = _state("field: x", x, self.X.shape[1])
-        return self._field(self.X @ x, x, self.X)
-
-    def is_fixed(self, x: Float[ndarray, "n"]) -> bool:
-        """Tell whether no unit would change."""
-        return bool((sign(self.field(x), at0=1.0) == x).all())
-
-    def relax(self, x: Float[ndarray, "n"]) -> Relaxation:
-        """Update one unit at a time until a whole sweep changes none.
-
-        The overlaps with all patterns are kept up to date, not computed anew.
-        """
-        x = _state("relax: x", x, self.X.shape[1]).copy()
-        overlap = self.X @ x
-        flips: list[int] = []
-        energy = [self.energy(x)]
-        unchanged, i = 0, 0
-        while unchanged < len(x):
-            h = self._field(overlap, x[i : i + 1], self.X[:, i : i + 1])
-            if sign(h, at0=1.0)[0] == x[i]:
-                unchanged += 1
-            else:
-                x[i] = -x[i]
-                overlap += 2 * x[i] * self.X[:, i]
-                flips.append(i)
-                energy.append(self.energy(x))
-                unchanged = 0
-            i = (i + 1) % len(x)
-        return Relaxation(x, np.array(flips, dtype=int), np.array(energy))
-
-    def _field(
-        self,
-        overlap: Float[ndarray, "s"],
-        x: Float[ndarray, "k"],
-        X: Float[ndarray, "s k"],
-    ) -> Float[ndarray, "k"]:
-        rest = overlap[:, None] - X * x  # what the other units contribute
-        if self.degree is None:
-            # F(r + ξ) − F(r − ξ) = 2 sinh(1) ξ e^r, here without its constant
-            gain = np.exp(rest - rest.max(axis=0)) * X
-        else:
-            up, down = rest + X, rest - X
-            gain = _power(up, self.degree) - _power(down, self.degree)
-        h = gain.sum(axis=0)
-        return np.where(np.abs(h) <= TIE * np.abs(gain).sum(axis=0), 0.0, h)
-
-
-def modern_energy(
-    x: Float[ndarray, "n"], X: Float[ndarray, "s n"], beta: float
-) -> float:
-    r"""Return the energy of a real state among real patterns (Ramsauer et al. 2021).
-
-    .. math:: E(x) = -\frac1\beta \log \sum_\mu e^{\beta\, \xi_\mu^\top x}
-        + \tfrac12 \lVert x \rVert^2
-    """
-    _check_modern(x, X, beta)
-    check(x.ndim == 1, "modern_energy: x", "be one state", f"shape {x.shape}")
-    return float(-logsumexp(beta * (X @ x)) / beta + x @ x / 2)
-
-
-def modern_update(
-    x: Float[ndarray, "*batch n"], X: Float[ndarray, "s n"], beta: float
-) -> Float[ndarray, "*batch n"]:
-    r"""Return :math:`X^\top \operatorname{softmax}(\beta X x)`, the attention of ``x``.
-
-    Args:
-        x: a state, or several as rows: the queries.
-        X: the patterns: keys and values in one.
-        beta: how much a better match counts; attention takes :math:`1/\sqrt n`.
-    """
-    _check_modern(x, X, beta)
-    return softmax(beta * (x @ X.T), axis=-1) @ X
-
-
-def _check_modern(
-    x: Float[ndarray, "*batch n"], X: Float[ndarray, "s n"], beta: float
-) -> None:
-    check(
-        X.ndim == 2 and len(X) > 0 and x.shape[-1] == X.shape[1],
-        "modern memory: x and patterns",
-        "have the same width",
-        f"shapes {x.shape} and {X.shape}",
-    )
-    check(
-        bool(np.isfinite(x).all() and np.isfinite(X).all()),
-        "modern memory: x and patterns",
-        "be finite",
-        "NaN or infinity",
-    )
-    check(
-        0 < beta < np.inf,
-        "modern memory: beta",
-        "be positive and finite",
-        beta,
-    )
-
-
-def _decide(
-    h: Float[ndarray, "*batch n"], tie: Float[ndarray, "n"]
-) -> Float[ndarray, "*batch n"]:
-    return np.where(h >= -tie, 1.0, -1.0)
-
-
-def _power(z: Float[ndarray, "*shape"], k: int) -> Float[ndarray, "*shape"]:
-    """Multiply ``k`` times, which is exact for whole numbers and faster than ``**``."""
-    product = z
-    for _ in range(k - 1):
-        product = product * z
-    return product
-
-
-def _signs(
+def as_states(
     what: str, x: Float[ndarray, "*batch n"], n: int
 ) -> Float[ndarray, "*batch n"]:
+    """Return the states as an array; refuse what is not ±1 or has not ``n`` units."""
     x = np.asarray(x, dtype=float)
     check(
         x.ndim > 0 and x.shape[-1] == n,
@@ -438,16 +291,24 @@ def _signs(
     return x
 
 
-def _state(what: str, x: Float[ndarray, "n"], n: int) -> Float[ndarray, "n"]:
+def as_state(what: str, x: Float[ndarray, "n"], n: int) -> Float[ndarray, "n"]:
+    """Return one state as an array; refuse anything else."""
     check(np.ndim(x) == 1, what, "be one state", f"shape {np.shape(x)}")
-    return _signs(what, x, n)
+    return as_states(what, x, n)
 
 
-def _patterns(who: str, X: Float[ndarray, "s n"]) -> Float[ndarray, "s n"]:
+def as_patterns(who: str, X: Float[ndarray, "s n"]) -> Float[ndarray, "s n"]:
+    """Return the patterns as the rows of a matrix of ±1; refuse anything else."""
     check(
         np.ndim(X) == 2 and np.size(X) > 0,
         f"{who}: patterns",
         "be the rows of a matrix",
         f"shape {np.shape(X)}",
     )
-    return _signs(f"{who}: patterns", X, np.shape(X)[1])
+    return as_states(f"{who}: patterns", X, np.shape(X)[1])
+
+
+def _decide(
+    h: Float[ndarray, "*batch n"], tie: Float[ndarray, "n"]
+) -> Float[ndarray, "*batch n"]:
+    return np.where(h >= -tie, 1.0, -1.0)

@@ -45,7 +45,13 @@ def names():
     arrays = {"X": X, "x": X[0], "y": y, "w": w, "u": w, "z": X[:, 0] ** 2}
     matrices = {"W": rng.normal(size=(m, n)), "A": X[:n]}
     sizes = {"s": s, "n": n, "m": m, "t": 0}
-    return {"np": np, "math": math, "rng": rng} | numbers | arrays | matrices | sizes
+    return (
+        {"np": np, "math": math, "rng": rng}
+        | numbers
+        | arrays
+        | matrices
+        | sizes
+    )
 
 
 def rule(name):
