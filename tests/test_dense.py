@@ -144,6 +144,18 @@ def test_modern_update_survives_large_numbers():
     ("call", "message"),
     [
         (
+            lambda: DenseMemory(np.ones((1, 2)), 2).field(np.ones((2, 2))),
+            "field: x must be one state; got shape (2, 2)",
+        ),
+        (
+            lambda: DenseMemory(np.ones((1, 2)), 2.5),
+            "degree must be a whole number from 2 on",
+        ),
+        (
+            lambda: modern_update(np.ones(2), np.ones((1, 2)), np.inf),
+            "beta must be positive and finite",
+        ),
+        (
             lambda: DenseMemory(np.ones((1, 2)), 1),
             "degree must be a whole number from 2 on",
         ),

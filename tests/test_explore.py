@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 from PIL import Image
 
 from dlcore.explore import PALETTE, explore
@@ -329,3 +330,23 @@ def test_frames_have_few_colours():
         "RGB"
     )
     assert 2 < len(frame.getcolors(maxcolors=10**6)) <= PALETTE <= 128
+
+
+def test_a_tint_is_the_same_in_every_frame():
+    def draw(a):
+        """A pale square that grows, and lines in many shades."""
+        fig = Figure(figsize=(2, 2))
+        ax = fig.add_axes((0, 0, 1, 1))
+        ax.set(xlim=(0, 1), ylim=(0, 1))
+        ax.axis("off")
+        ax.add_patch(Rectangle((0, 0), a, 0.8, color=(0.92, 0.95, 0.98)))
+        for shade in range(20):
+            grey = str(0.9 + shade * a / 400)
+            ax.plot([0, 1], [1 - shade / 80] * 2, color=grey)
+        return fig
+
+    frames = Static(explore(draw, a=[0.2, 0.5, 0.9])).frames
+    for frame in frames:
+        colours = open_uri(frame["src"]).convert("RGB").getcolors(10**6)
+        common = {colour for _, colour in sorted(colours)[-2:]}
+        assert common == {(255, 255, 255), (235, 242, 250)}

@@ -299,6 +299,14 @@ def test_mean_field_overlap_solves_the_three_equations_of_the_theory():
             "linearly independent; got 2 patterns of rank 1",
         ),
         (
+            lambda: hopfield.flip(np.ones((2, 3)), 1, np.random.default_rng(0)),
+            "flip: x must be one state; got shape (2, 3)",
+        ),
+        (
+            lambda: hopfield.flip_probability(2.5, 10),
+            "s must be a whole number from 1 on; got 2.5",
+        ),
+        (
             lambda: hopfield.flip(np.ones(3), 4, np.random.default_rng(0)),
             "k must lie between 0 and 3; got 4",
         ),
