@@ -348,5 +348,5 @@ def test_a_tint_is_the_same_in_every_frame():
     frames = Static(explore(draw, a=[0.2, 0.5, 0.9])).frames
     for frame in frames:
         colours = open_uri(frame["src"]).convert("RGB").getcolors(10**6)
-        common = {colour for _, colour in sorted(colours)[-2:]}
-        assert common == {(255, 255, 255), (235, 242, 250)}
+        common = {colour for count, colour in colours if count > 2000}
+        assert {(255, 255, 255), (235, 242, 250)} <= common
