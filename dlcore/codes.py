@@ -2,7 +2,7 @@ r"""Several units, several classes: a code says which units fire for which class
 
 A *code* is a matrix of ±1 with one row per class, its *codeword*, and one column per
 unit. Unit ``j`` is to fire, with a score :math:`z_j > 0`, for the classes with +1 in
-column ``j``. Classes are numbered from 0.
+column ``j``; a unit with the score zero does not fire. Classes are numbered from 0.
 """
 
 from itertools import product
@@ -11,22 +11,24 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from numpy import ndarray
 
-from dlcore._check import check
+from dlcore._check import check, check_whole
 from dlcore.neurons import sign
 from dlcore.perceptron import separate
 
 NO_CLASS = -1  # what read answers where no codeword fits
+MAX_UNITS = 16  # whose words one can still list
 
 
 def binary_code(m: int) -> Float[ndarray, "classes m"]:
     """Return all :math:`2^m` codewords of ``m`` units, counting upwards from all −1."""
-    check(1 <= m <= 16, "binary_code: m", "lie between 1 and 16", m)
+    check_whole("binary_code: m", m, 1)
+    check(m <= MAX_UNITS, "binary_code: m", f"be at most {MAX_UNITS}", m)
     return np.array(list(product([-1.0, 1.0], repeat=m)))
 
 
 def one_hot(m: int) -> Float[ndarray, "m m"]:
     """Return the code with one unit per class: +1 on the diagonal, −1 elsewhere."""
-    check(m >= 1, "one_hot: m", "be at least 1", m)
+    check_whole("one_hot: m", m, 1)
     return 2 * np.eye(m) - 1
 
 
@@ -35,6 +37,12 @@ def encode(
 ) -> Float[ndarray, "s m"]:
     """Return the labels of every unit: the codeword of each point's class."""
     _check_code("encode", code)
+    check(
+        classes.ndim == 1 and np.issubdtype(classes.dtype, np.integer),
+        "encode: classes",
+        "be a row of whole numbers",
+        f"{classes.dtype} of shape {classes.shape}",
+    )
     outside = (classes < 0) | (classes >= len(code))
     check(
         not outside.any(),
@@ -60,7 +68,7 @@ def separable_bits(
 def read(
     Z: Float[ndarray, "s m"], code: Float[ndarray, "classes m"]
 ) -> Int[ndarray, "s"]:
-    r"""Return the class whose codeword is :math:`\operatorname{sgn}(z)`, if there is one.
+    """Return the class with +1 for the units that fire and −1 for the others, if any.
 
     Args:
         Z: the scores of the units, one row per point.
@@ -70,7 +78,7 @@ def read(
         The classes, and ``NO_CLASS`` where the units that fire make no codeword.
     """
     _check_scores("read", Z, code)
-    fits = (sign(Z)[:, None] == code).all(axis=2)
+    fits = (sign(Z, at0=-1.0)[:, None] == code).all(axis=2)
     return np.where(fits.any(axis=1), fits.argmax(axis=1), NO_CLASS)
 
 
@@ -81,14 +89,20 @@ def decode(
 
     .. math:: \operatorname{argmax}_c \; k_c \cdot z
 
-    Where :func:`read` has an answer it is this one. For a one-hot code it is the unit
-    with the largest score. The first of equals wins.
+    Where :func:`read` has an answer and no score is zero, it is this one. For a one-hot
+    code it is the unit with the largest score. The first of equals wins.
     """
     _check_scores("decode", Z, code)
     return (Z @ code.T).argmax(axis=1)
 
 
 def _check_code(who: str, code: Float[ndarray, "classes m"]) -> None:
+    check(
+        code.ndim == 2 and code.size > 0,
+        f"{who}: code",
+        "have one row per class and one column per unit",
+        f"shape {code.shape}",
+    )
     check(
         bool(np.isin(code, [-1, 1]).all()),
         f"{who}: code",
@@ -98,7 +112,7 @@ def _check_code(who: str, code: Float[ndarray, "classes m"]) -> None:
     )
     words = len(np.unique(code, axis=0))
     check(
-        words == len(code) > 0,
+        words == len(code),
         f"{who}: code",
         "give each class its own word",
         f"{words} words for {len(code)} classes",
@@ -110,9 +124,9 @@ def _check_scores(
 ) -> None:
     _check_code(who, code)
     check(
-        Z.shape[1] == code.shape[1],
+        Z.ndim == 2 and Z.shape[1] == code.shape[1],
         f"{who}: Z",
-        f"have one score per unit ({code.shape[1]})",
-        Z.shape[1],
+        f"have one score per unit ({code.shape[1]}) in each row",
+        f"shape {Z.shape}",
     )
     check(bool(np.isfinite(Z).all()), f"{who}: Z", "be finite", "NaN or ∞")

@@ -1,15 +1,20 @@
-r"""Counting the labelings that one unit can produce.
+r"""Counting the labellings that one unit can produce.
 
 The unit has no bias: weights ``w`` give the point ``x`` the label
 :math:`\operatorname{sgn}(w \cdot x)`. For a unit with a bias, pass the points
 :math:`(x, 1)`. Lengths of points do not matter, only their directions: whatever is
 measured below is measured on points of length 1.
+
+There is one tolerance. If ``k`` independent points have the smallest singular value
+:math:`\sigma`, the least margin of their labellings lies between :math:`\sigma / \sqrt{k}`
+and :math:`\sigma`. Singular values up to ``DEPENDENT`` are taken for zero. Margins above it
+are found, margins up to a tenth of it are taken for zero, and what lies between is refused.
+So in less than a hundred dimensions no count contradicts :func:`in_general_position`.
 """
 
 from collections.abc import Iterator
 from itertools import combinations
 from math import comb
-from operator import index
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -17,10 +22,9 @@ from numpy import ndarray
 from numpy.random import Generator
 from scipy.optimize import nnls
 
-from dlcore._check import check
+from dlcore._check import check, check_whole
 
-DEPENDENT = 1e-9  # a smaller singular value is taken for zero
-MARGIN = 1e-6  # what separates by less is not found
+DEPENDENT = 1e-9  # a singular value up to this is taken for zero
 MAX_SUBSETS = 100_000  # looked at by in_general_position
 MAX_DICHOTOMIES = 5_000  # listed by dichotomies: all of 12 points
 
@@ -37,14 +41,14 @@ def cover_count(s: int, n: int) -> int:
     Returns:
         The exact number, however large.
     """
-    check(s >= 1, "cover_count: s", "be at least 1", s)
-    check(n >= 0, "cover_count: n", "not be negative", n)
+    check_whole("cover_count: s", s, 1)
+    check_whole("cover_count: n", n, 0)
     return 2 * sum(comb(s - 1, i) for i in range(min(n, s)))
 
 
 def cover_fraction(s: int, n: int) -> float:
-    r"""Return :math:`C(s, n) / 2^s`, the part of all labelings, correctly rounded."""
-    return cover_count(s, n) / 2 ** index(s)  # NumPy's integers overflow
+    r"""Return :math:`C(s, n) / 2^s`, a fraction of all labellings, correctly rounded."""
+    return cover_count(s, n) / 2 ** int(s)  # NumPy's integers overflow
 
 
 def in_general_position(X: Float[ndarray, "s n"]) -> bool:
@@ -76,26 +80,25 @@ def free_points(X: Float[ndarray, "s n"]) -> Bool[ndarray, "s"]:
     """
     U = _directions("free_points", X)
     left, size, _ = np.linalg.svd(U)
-    rank = int((size > DEPENDENT).sum())
-    dependencies = left[:, rank:]
+    dependencies = left[:, (size > DEPENDENT).sum() :]
     return np.linalg.norm(dependencies, axis=1) <= DEPENDENT
 
 
 def dichotomies(X: Float[ndarray, "s n"]) -> Float[ndarray, "count s"]:
-    r"""List all labelings :math:`\operatorname{sgn}(Xw)` without zeros, one per row.
+    r"""List all labellings :math:`\operatorname{sgn}(Xw)` without zeros, one per row.
 
-    Point after point, every labeling found so far is continued by +1 and by −1, and kept
+    Point after point, every labelling found so far is continued by +1 and by −1, and kept
     if some weights produce it. The weights that produced the shorter one produce one of
     the two; the other is searched by :func:`_witness`. Of each pair ``y``, ``-y`` only
-    one is searched. Labelings that need a margin below ``MARGIN`` are not found.
+    one is searched.
     """
-    s, n = X.shape
     U = _directions("dichotomies", X)
+    s, rank = len(U), int((np.linalg.svd(U)[1] > DEPENDENT).sum())
     check(
-        cover_count(s, n) <= MAX_DICHOTOMIES,
+        cover_count(s, rank) <= MAX_DICHOTOMIES,
         "dichotomies: X",
         f"have at most {MAX_DICHOTOMIES:,} dichotomies",
-        f"up to {cover_count(s, n):,} for {s} points in {n} dimensions",
+        f"up to {cover_count(s, rank):,} for {s} points of rank {rank}",
         "Use cover_count, or coin_fraction to sample them.",
     )
     if not U.any(axis=1).all():
@@ -113,45 +116,73 @@ def coin_fraction(
     X: Float[ndarray, "s n"], trials: int, rng: Generator
 ) -> float:
     """Label the points by coin tosses; return how often some weights separate them."""
-    check(trials >= 1, "coin_fraction: trials", "be at least 1", trials)
+    check_whole("coin_fraction: trials", trials, 1)
     U = _directions("coin_fraction", X)
     Y = rng.choice([-1.0, 1.0], size=(trials, len(X)))
-    return sum(_witness(y[:, None] * U) is not None for y in Y) / trials
+    found = [_witness("coin_fraction", y[:, None] * U) for y in Y]
+    return sum(w is not None for w in found) / trials
 
 
 def _continued(
     y: Float[ndarray, "k"], w: Float[ndarray, "n"], U: Float[ndarray, "k1 n"]
 ) -> Iterator[tuple[Float[ndarray, "k1"], Float[ndarray, "n"]]]:
-    """Yield the labelings that continue ``y`` by one label, with their weights."""
+    """Yield the labellings that continue ``y`` by one label, with their weights."""
     for label in (1.0, -1.0):
         labels = np.append(y, label)
-        if label * (U[-1] @ w) > MARGIN:
+        if label * (U[-1] @ w) > DEPENDENT:
             yield labels, w
-        elif (v := _witness(labels[:, None] * U)) is not None:
+        elif (v := _witness("dichotomies", labels[:, None] * U)) is not None:
             yield labels, v
 
 
-def _witness(Z: Float[ndarray, "s n"]) -> Float[ndarray, "n"] | None:
+def _witness(who: str, Z: Float[ndarray, "s n"]) -> Float[ndarray, "n"] | None:
     r"""Find weights of length 1 with :math:`w \cdot z_i > 0` for all signed points.
 
+    The hull's point closest to zero separates, and its length is the margin. If it is
+    short, rounding spoils its direction ``w``. Then space is stretched along ``w``, which
+    makes the margin large and changes no answer, and the search repeated.
+    """
+    margin, w = _closest(Z)
+    if margin <= DEPENDENT / 10:
+        return None
+    if (Z @ w).min() < margin / 2:
+        stretch = np.eye(len(w)) + (1 / margin - 1) * np.outer(w, w)
+        w = stretch @ _closest(Z @ stretch)[1]
+        w = w / np.linalg.norm(w)
+    check(
+        bool((Z @ w).min() > DEPENDENT / 2) and margin > DEPENDENT,
+        f"{who}: X",
+        f"have dependent points, or labellings with a margin above {DEPENDENT:.0e}",
+        f"{margin:.1e}",
+        "Move the points a little, or make the dependency exact.",
+    )
+    return w
+
+
+def _closest(Z: Float[ndarray, "s n"]) -> tuple[float, Float[ndarray, "n"]]:
+    r"""Return length and direction of the point closest to zero in the points' hull.
+
     Non-negative least squares looks for multipliers with :math:`\sum_i \lambda_i z_i = 0`
-    and :math:`\sum_i \lambda_i = 1`. If it fails, what is left of the first sum is a
-    multiple of the hull's point closest to zero, which separates. On points of length 1
-    this is 10 to 30 times as fast as a linear program.
+    and :math:`\sum_i \lambda_i = 1`. What it leaves of the first sum is a multiple of the
+    closest point. On points of length 1 this is 10 to 30 times as fast as a linear
+    program.
     """
     A = np.vstack([Z.T, np.ones(len(Z))])
     target = np.append(np.zeros(Z.shape[1]), 1.0)
     lam = nnls(A, target, maxiter=100 * len(Z))[0]
     closest = Z.T @ lam
     length = float(np.linalg.norm(closest))
-    if (Z @ closest).min() <= MARGIN * length:
-        return None
-    return closest / length
+    return length / float(lam.sum()), closest / (length or 1.0)
 
 
 def _directions(who: str, X: Float[ndarray, "s n"]) -> Float[ndarray, "s n"]:
     """Return the points scaled to length 1; zero stays zero."""
-    check(X.size > 0, f"{who}: X", "have points", f"shape {X.shape}")
+    check(
+        np.ndim(X) == 2 and np.size(X) > 0,
+        f"{who}: X",
+        "have points as rows",
+        f"shape {np.shape(X)}",
+    )
     check(bool(np.isfinite(X).all()), f"{who}: X", "be finite", "NaN or ∞")
     size = np.abs(X).max(axis=1, keepdims=True)
     X = X / np.where(size == 0, 1.0, size)  # so that no square overflows

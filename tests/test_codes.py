@@ -113,7 +113,7 @@ def test_readings_by_hand():
     assert one_hot(2).tolist() == [[1, -1], [-1, 1]]
     assert read(Z, one_hot(2)).tolist() == [0, -1, -1, -1]
     assert decode(Z, one_hot(2)).tolist() == [0, 0, 0, 0]
-    assert read(Z, binary_code(2)).tolist() == [2, 3, 0, -1]
+    assert read(Z, binary_code(2)).tolist() == [2, 3, 0, 0]  # zero: not fired
 
 
 I = np.eye(2)
@@ -136,11 +136,27 @@ REFUSALS = [
     ),
     (
         lambda: read(I, one_hot(3)),
-        r"read: Z must have one score per unit \(3\); got 2",
+        r"read: Z must have one score per unit \(3\) in each row; got shape \(2, 2\)",
+    ),
+    (lambda: decode(I[0], one_hot(2)), r"in each row; got shape \(2,\)"),
+    (
+        lambda: encode(np.array([0.0]), one_hot(2)),
+        r"be a row of whole numbers; got float64 of shape \(1,\)",
+    ),
+    (lambda: encode(np.array([True]), one_hot(2)), r"numbers; got bool of"),
+    (
+        lambda: encode(np.array([[0]]), one_hot(2)),
+        r"numbers; got int64 of shape \(1, 1\)",
+    ),
+    (
+        lambda: decode(np.zeros((1, 0)), np.zeros((1, 0))),
+        r"code must have one row per class and one column .* shape \(1, 0\)",
     ),
     (lambda: decode(I * np.nan, one_hot(2)), r"Z must be finite; got NaN or ∞"),
-    (lambda: binary_code(40), r"m must lie between 1 and 16; got 40"),
-    (lambda: one_hot(0), r"one_hot: m must be at least 1; got 0"),
+    (lambda: binary_code(40), r"m must be at most 16; got 40"),
+    (lambda: binary_code(0), r"m must be a whole number from 1 on; got 0"),
+    (lambda: one_hot(0), r"one_hot: m must be a whole number .*; got 0"),
+    (lambda: one_hot(2.0), r"m must be a whole number from 1 on; got 2.0"),
 ]
 
 

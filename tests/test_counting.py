@@ -55,11 +55,13 @@ def as_set(Y):
 
 
 @given(st.builds(lattice, *FEW) | st.builds(cloud, *FEW))
-def test_dichotomies_are_the_labelings_that_a_linear_program_separates(X):
+def test_dichotomies_are_the_labellings_that_a_linear_program_separates(X):
     found = dichotomies(X)
-    labelings = product([-1.0, 1.0], repeat=len(X))
+    labellings = product([-1.0, 1.0], repeat=len(X))
     want = {
-        y for y in labelings if separate(X, np.array(y), bias=False) is not None
+        y
+        for y in labellings
+        if separate(X, np.array(y), bias=False) is not None
     }
     assert len(found) == len(want)
     assert as_set(found) == want
@@ -161,7 +163,12 @@ def test_dichotomies_by_hand():
     assert free_points(X[[0, 0, 1]]).tolist() == [False, False, True]
 
 
-def test_all_labelings_of_twelve_independent_points_are_found():
+def test_what_can_be_listed_depends_on_the_rank():
+    X = cloud(40, 2, 0) @ cloud(2, 30, 1)
+    assert len(dichotomies(X)) == 80
+
+
+def test_all_labellings_of_twelve_independent_points_are_found():
     assert len(as_set(dichotomies(cloud(12, 12, 0)))) == 2**12
 
 
@@ -180,10 +187,44 @@ def test_coins_agree_with_cover_in_a_hundred_dimensions(s):
     assert abs(got - p) <= 4 * np.sqrt(p * (1 - p) / 100) + 1e-3
 
 
-@pytest.mark.parametrize(("g", "count"), [(1e-4, 14), (1e-8, 4)])
-def test_margins_are_found_down_to_a_millionth(g, count):
-    X = np.array([[1.0, g, 0], [-1.0, g, 0], [0, g, 1.0], [0, g, -1.0]])
+FAN = np.array([[1.0, 0, 0], [-1.0, 0, 0], [0, 0, 1.0], [0, 0, -1.0]])
+
+
+@pytest.mark.parametrize(
+    ("g", "count", "general"),
+    [(1e-4, 14, True), (2e-9, 14, True), (9e-11, 4, False), (0, 4, False)],
+)
+def test_margins_are_found_down_to_a_billionth(g, count, general):
+    X = FAN + np.array([0, g, 0])
     assert len(dichotomies(X)) == count
+    assert in_general_position(X) == general
+
+
+@pytest.mark.parametrize("g", [2e-10, 9e-10])
+def test_refuses_margins_that_are_neither_zero_nor_large_enough(g):
+    with pytest.raises(ValueError, match=rf"above 1e-09; got {g:.1e}. Move"):
+        dichotomies(FAN + np.array([0, g, 0]))
+
+
+@given(st.integers(2, 6), st.integers(2, 4), st.floats(-14, -2), SEED)
+def test_no_count_contradicts_general_position(s, n, exponent, seed):
+    rng, X = default_rng(seed), cloud(s, n, seed)
+    k = rng.integers(2, min(s, n) + 1)
+    X[0] = rng.normal(size=k - 1) @ X[1:k]  # dependent, but for
+    X[0] += 10.0**exponent * rng.normal(size=n)
+    try:
+        count = len(dichotomies(X))
+    except ValueError as refusal:
+        assert "Move the points" in str(refusal)  # noqa: PT017
+    else:
+        assert (count == cover_count(s, n)) == in_general_position(X)
+
+
+def test_nearly_dependent_points_by_hand():
+    X = np.array([[1.0, 0.0], [1.0, 1e-7]])
+    assert in_general_position(X)
+    assert len(dichotomies(X)) == 4
+    assert free_points(X).all()
 
 
 def test_points_that_touch_a_plane_only_to_rounding_are_dependent():
@@ -198,18 +239,24 @@ def test_points_that_touch_a_plane_only_to_rounding_are_dependent():
 
 ONE = np.ones((2, 2))
 REFUSALS = [
-    (lambda: cover_count(0, 2), r"cover_count: s must be at least 1; got 0"),
-    (lambda: cover_count(2, -1), r"n must not be negative; got -1"),
     (
-        lambda: dichotomies(np.ones((20, 8))),
+        lambda: cover_count(0, 2),
+        r"cover_count: s must be a whole number from 1 on; got 0",
+    ),
+    (lambda: cover_count(4.0, 2), r"s must be a whole .*; got 4.0"),
+    (lambda: cover_count(2, -1), r"n must be a whole .* from 0 on; got -1"),
+    (
+        lambda: dichotomies(cloud(20, 8, 0)),
         rf"X must have at most 5,000 .* up to {cover_count(20, 8):,} for 20 .*"
-        "coin_fraction",
+        "of rank 8. .* coin_fraction",
     ),
     (
         lambda: in_general_position(np.ones((40, 5))),
         rf"subsets of 5 points must .* 100,000; got {comb(40, 5):,}",
     ),
-    (lambda: dichotomies(ONE[:0]), r"X must have points; got shape \(0, 2\)"),
+    (lambda: dichotomies(ONE[:0]), r"have points as rows; got shape \(0, 2\)"),
+    (lambda: dichotomies(ONE[0]), r"have points as rows; got shape \(2,\)"),
+    (lambda: free_points(ONE[0]), r"free_points: X must have points as rows"),
     (lambda: free_points(ONE * np.nan), r"free_points: X must be finite"),
     (
         lambda: coin_fraction(ONE * np.inf, 3, default_rng(0)),
@@ -217,7 +264,11 @@ REFUSALS = [
     ),
     (
         lambda: coin_fraction(ONE, 0, default_rng(0)),
-        r"trials must be at least 1; got 0",
+        r"trials must be a whole number from 1 on; got 0",
+    ),
+    (
+        lambda: coin_fraction(ONE, 3.5, default_rng(0)),
+        r"trials must be a whole number from 1 on; got 3.5",
     ),
 ]
 

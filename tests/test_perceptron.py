@@ -232,10 +232,10 @@ def test_either_a_plane_or_a_certificate(problem, bias):
 
 
 @pytest.mark.parametrize(("s", "n", "bias"), [(5, 2, True), (6, 3, False)])
-def test_separable_labelings_number_as_cover_counted(s, n, bias):
+def test_separable_labellings_number_as_cover_counted(s, n, bias):
     X = default_rng(s).normal(size=(s, n))
-    labelings = map(np.array, product([-1.0, 1.0], repeat=s))
-    found = sum(separate(X, y, bias) is not None for y in labelings)
+    labellings = map(np.array, product([-1.0, 1.0], repeat=s))
+    found = sum(separate(X, y, bias) is not None for y in labellings)
     assert found == 2 * sum(comb(s - 1, k) for k in range(n + bias))
 
 
@@ -351,8 +351,8 @@ def test_xor_by_hand():
 
 def test_the_best_plane_on_xor_makes_one_error_where_the_perceptron_makes_four():
     X, y = data.xor()
-    labelings = map(np.array, product([-1.0, 1.0], repeat=4))
-    wrong = [np.sum(t != y) for t in labelings if separate(X, t) is not None]
+    labellings = map(np.array, product([-1.0, 1.0], repeat=4))
+    wrong = [np.sum(t != y) for t in labellings if separate(X, t) is not None]
     assert (len(wrong), min(wrong)) == (14, 1)
     assert errors(fit(X, y), X, y)[-1] * 4 == 4
 
