@@ -10,7 +10,7 @@ from jaxtyping import Float
 from numpy import ndarray
 from scipy.special import logsumexp, softmax
 
-from dlcore._check import check
+from dlcore._check import check, check_whole
 from dlcore.hopfield import TIE, Relaxation, as_patterns, as_state
 from dlcore.neurons import sign
 
@@ -29,12 +29,8 @@ class DenseMemory:
 
     def __init__(self, X: Float[ndarray, "s n"], degree: int | None) -> None:
         self.X = as_patterns("DenseMemory", X)
-        check(
-            degree is None or (degree >= 2 and degree == int(degree)),
-            "DenseMemory: degree",
-            "be a whole number from 2 on, or None for the exponential",
-            degree,
-        )
+        if degree is not None:
+            check_whole("DenseMemory: degree", degree, 2)
         self.degree = degree
 
     def energy(self, x: Float[ndarray, "n"]) -> float:

@@ -14,7 +14,7 @@ from scipy.optimize import brentq, minimize_scalar
 from scipy.special import erf, erfc
 from scipy.stats import binom
 
-from dlcore._check import check
+from dlcore._check import check, check_whole
 
 BLOCK = 128  # units looked at together when searching the next one to flip
 TIE = 1e-10  # a field this small against its terms is zero up to rounding
@@ -208,13 +208,8 @@ def flip_probability(s: int, n: int) -> float:
     Exact, for ``s`` patterns of ``n`` independent fair signs and Hebbian weights: the
     cross-talk is a sum of :math:`(s-1)(n-1)` fair signs.
     """
-    for name, number, least in [("s", s, 1), ("n", n, 2)]:
-        check(
-            number >= least and number == int(number),
-            f"flip_probability: {name}",
-            f"be a whole number from {least} on",
-            number,
-        )
+    check_whole("flip_probability: s", s, 1)
+    check_whole("flip_probability: n", n, 2)
     tosses = (s - 1) * (n - 1)
     # sum = 2 heads − tosses < −(n − 1); at a tie half of the patterns want −1
     threshold = (tosses - (n - 1)) / 2
