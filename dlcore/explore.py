@@ -58,7 +58,7 @@ def explore(
             text, so it is required.
         start: the choice shown first; by default the first of each value.
         labels: what the reader sees beside a control instead of its keyword.
-        play: add a button that runs through the only parameter.
+        play: add a button that runs through the only parameter of numbers.
         max_frames: how many frames the page may carry.
         **values: what each parameter can be. Numbers, also those of NumPy, get a slider,
             names a menu.
@@ -120,9 +120,10 @@ class Explorer:
             "Offer fewer values, or raise max_frames and mind the page's weight.",
         )
         check(
-            not self.play or [*map(self._is_menu, self.values)] == [False],
+            not self.play
+            or [*map(self._is_menu, self.values)].count(False) == 1,
             "explore: play",
-            "go with exactly one parameter, of numbers",
+            "go with exactly one parameter of numbers",
             self.values,
         )
         for name in [*start, *labels]:
@@ -246,13 +247,14 @@ class Explorer:
         show()
         rows = list(controls.values())
         if self.play:
-            (slider,) = rows
+            at = [*map(self._is_menu, self.values)].index(False)
+            slider = rows[at]
             last = len(slider.options) - 1
             player = widgets.Play(
                 value=slider.index, max=last, interval=PLAY_MS
             )
             widgets.link((player, "value"), (slider, "index"))
-            rows = [widgets.HBox([player, slider])]
+            rows[at] = widgets.HBox([player, slider])
         return widgets.VBox([view, *rows])
 
     def _repr_mimebundle_(

@@ -84,12 +84,12 @@ def forgets(a):
         ),
         ({"a": range(3), "max_frames": 2}, "at most 2 frames; got 3 = 3"),
         (
-            {"a": [1], "kind": ["up"], "play": True},
-            "play must go with exactly one parameter, of numbers",
+            {"a": [1], "b": [1], "play": True},
+            "play must go with exactly one parameter of numbers",
         ),
         (
             {"kind": ["up"], "play": True},
-            "play must go with exactly one parameter",
+            "play must go with exactly one parameter of numbers",
         ),
         ({"a": [1], "start": {"b": 1}}, r"must name one of \['a'\]; got 'b'"),
         (
@@ -276,6 +276,14 @@ def test_live_player_moves_the_slider_from_where_it_starts():
     assert picture(widget)[0] == 0.7
     slider.index = 0
     assert player.value == 0
+
+
+def test_live_player_leaves_menus_alone():
+    choices = {"kind": ["up", "down"], "a": [0, 1, 2]}
+    _, menu, row = explore(shade, **choices, play=True).widget().children
+    player, slider = row.children
+    player.value = 1
+    assert (menu.value, slider.value) == ("up", 1)
 
 
 @pytest.mark.parametrize("mode", ["live", "static", "still"])

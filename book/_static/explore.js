@@ -22,7 +22,7 @@ document.querySelectorAll(".explore").forEach((figure) => {
   show(); // a browser that restores the form on reload keeps picture and slider together
 
   if (!button) return;
-  const slider = controls[0];
+  const slider = controls.find((control) => control.type === "range");
   let timer = null;
   const stop = () => {
     clearInterval(timer);
