@@ -5,25 +5,22 @@ unit. Unit ``j`` is to fire, with a score :math:`z_j > 0`, for the classes with 
 column ``j``; a unit with the score zero does not fire. Classes are numbered from 0.
 """
 
-from itertools import product
-
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from numpy import ndarray
 
-from dlcore._check import check, check_whole
-from dlcore.neurons import sign
+from dlcore._check import check, check_finite, check_matrix, check_whole
+from dlcore.neurons import MAX_BITS, corners, sign
 from dlcore.perceptron import separate
 
 NO_CLASS = -1  # what read answers where no codeword fits
-MAX_UNITS = 16  # whose words one can still list
 
 
 def binary_code(m: int) -> Float[ndarray, "classes m"]:
     """Return all :math:`2^m` codewords of ``m`` units, counting upwards from all −1."""
     check_whole("binary_code: m", m, 1)
-    check(m <= MAX_UNITS, "binary_code: m", f"be at most {MAX_UNITS}", m)
-    return np.array(list(product([-1.0, 1.0], repeat=m)))
+    check(m <= MAX_BITS, "binary_code: m", f"be at most {MAX_BITS}", m)
+    return 2 * corners(m) - 1
 
 
 def one_hot(m: int) -> Float[ndarray, "m m"]:
@@ -97,11 +94,8 @@ def decode(
 
 
 def _check_code(who: str, code: Float[ndarray, "classes m"]) -> None:
-    check(
-        code.ndim == 2 and code.size > 0,
-        f"{who}: code",
-        "have one row per class and one column per unit",
-        f"shape {code.shape}",
+    check_matrix(
+        f"{who}: code", code, "have one row per class and one column per unit"
     )
     check(
         bool(np.isin(code, [-1, 1]).all()),
@@ -129,4 +123,4 @@ def _check_scores(
         f"have one score per unit ({code.shape[1]}) in each row",
         f"shape {Z.shape}",
     )
-    check(bool(np.isfinite(Z).all()), f"{who}: Z", "be finite", "NaN or ∞")
+    check_finite(f"{who}: Z", Z)

@@ -10,7 +10,7 @@ from jaxtyping import Float
 from numpy import ndarray
 from scipy.special import logsumexp, softmax
 
-from dlcore._check import check, check_whole
+from dlcore._check import check, check_finite, check_whole
 from dlcore.hopfield import TIE, Relaxation, as_patterns, as_state
 from dlcore.neurons import sign
 
@@ -35,10 +35,7 @@ class DenseMemory:
 
     def energy(self, x: Float[ndarray, "n"]) -> float:
         """Return the energy of a state; of the exponential one, the logarithm."""
-        overlap = self.X @ as_state("energy: x", x, self.X.shape[1])
-        if self.degree is None:
-            return float(-logsumexp(overlap))
-        return float(-_power(overlap, self.degree).sum())
+        return self._energy(self.X @ as_state("energy: x", x, self.X.shape[1]))
 
     def field(self, x: Float[ndarray, "n"]) -> Float[ndarray, "n"]:
         r"""Return how much lower the energy is with :math:`x_i = +1` than with −1.
@@ -60,7 +57,7 @@ class DenseMemory:
         x = as_state("relax: x", x, self.X.shape[1]).copy()
         overlap = self.X @ x
         flips: list[int] = []
-        energy = [self.energy(x)]
+        energy = [self._energy(overlap)]
         unchanged, i = 0, 0
         while unchanged < len(x):
             h = self._field(overlap, x[i : i + 1], self.X[:, i : i + 1])
@@ -70,10 +67,15 @@ class DenseMemory:
                 x[i] = -x[i]
                 overlap += 2 * x[i] * self.X[:, i]
                 flips.append(i)
-                energy.append(self.energy(x))
+                energy.append(self._energy(overlap))
                 unchanged = 0
             i = (i + 1) % len(x)
         return Relaxation(x, np.array(flips, dtype=int), np.array(energy))
+
+    def _energy(self, overlap: Float[ndarray, "s"]) -> float:
+        if self.degree is None:
+            return float(-logsumexp(overlap))
+        return float(-_power(overlap, self.degree).sum())
 
     def _field(
         self,
@@ -128,12 +130,7 @@ def _check_modern(
         "have the same width",
         f"shapes {x.shape} and {X.shape}",
     )
-    check(
-        bool(np.isfinite(x).all() and np.isfinite(X).all()),
-        "modern memory: x and patterns",
-        "be finite",
-        "NaN or infinity",
-    )
+    check_finite("modern memory: x and patterns", x, X)
     check(
         0 < beta < np.inf,
         "modern memory: beta",

@@ -32,12 +32,8 @@ from dlcore._check import check
 Value: TypeAlias = float | str
 Draw: TypeAlias = Callable[..., Figure | Axes]
 
-FRAME_SCALE = (
-    1.5  # pixels per CSS pixel: sharp on most screens, small in the page
-)
-PALETTE = (
-    128  # colours per figure; line drawings look the same and weigh a third
-)
+FRAME_SCALE = 1.5  # pixels per CSS pixel: sharp on most screens, yet small
+PALETTE = 128  # colours per figure; drawings look the same and weigh a third
 PLAY_MS = 800  # time per frame of an animation
 
 
@@ -239,8 +235,7 @@ class Explorer:
 
         def show(_: object = None) -> None:
             choice = {name: c.value for name, c in controls.items()}
-            (frame,) = _in_few_colours([self.image(choice)])
-            view.value = _img(frame, self.alt(choice))
+            view.value = _img(self.image(choice), self.alt(choice))
 
         for c in controls.values():
             c.observe(show, "value")

@@ -14,7 +14,7 @@ from scipy.optimize import brentq, minimize_scalar
 from scipy.special import erf, erfc
 from scipy.stats import binom
 
-from dlcore._check import check, check_whole
+from dlcore._check import check, check_finite, check_matrix, check_whole
 
 BLOCK = 128  # units looked at together when searching the next one to flip
 TIE = 1e-10  # a field this small against its terms is zero up to rounding
@@ -70,8 +70,7 @@ class Hopfield:
             f"have one number per unit ({n})",
             f"shape {self.b.shape}",
         )
-        finite = np.isfinite(self.W).all() and np.isfinite(self.b).all()
-        check(bool(finite), "Hopfield: W and b", "be finite", "NaN or infinity")
+        check_finite("Hopfield: W and b", self.W, self.b)
         size = float(np.abs(self.W).max())
         skew = np.abs(self.W - self.W.T)
         i, j = np.unravel_index(skew.argmax(), skew.shape)
@@ -238,31 +237,29 @@ def mean_field_overlap(alpha: float) -> float:
     and 0 where there is none, for :math:`\alpha` above :func:`critical_load`.
     """
     check(alpha > 0, "mean_field_overlap: alpha", "be positive", alpha)
-    y = _mean_field_root(alpha)
-    return 0.0 if y is None else float(erf(y))
+    y = _critical_y()
+    if alpha > _mean_field_load(y):
+        return 0.0
+    far = 1 / np.sqrt(2 * alpha) + 1  # belongs to a smaller load
+    return float(erf(brentq(lambda y: _mean_field_load(y) - alpha, y, far)))
 
 
 def critical_load() -> float:
     """Return the largest load at which the mean-field theory has a memory."""
+    return _mean_field_load(_critical_y())
 
-    def load(y: float) -> float:
-        return (erf(y) / y - 2 / np.sqrt(np.pi) * np.exp(-(y**2))) ** 2 / 2
 
+def _mean_field_load(y: float) -> float:
+    """Return the load at which ``y`` solves the equation of mean_field_overlap."""
+    root = erf(y) / y - 2 / np.sqrt(np.pi) * np.exp(-(y**2))
+    return float(root**2 / 2)
+
+
+def _critical_y() -> float:
     best = minimize_scalar(
-        lambda y: -load(y), bounds=(0.5, 3), method="bounded"
+        lambda y: -_mean_field_load(y), bounds=(0.5, 3), method="bounded"
     )
-    return float(load(best.x))
-
-
-def _mean_field_root(alpha: float) -> float | None:
-    def gap(y: float) -> float:
-        slope = np.sqrt(2 * alpha) + 2 / np.sqrt(np.pi) * np.exp(-(y**2))
-        return float(erf(y) - y * slope)
-
-    best = minimize_scalar(lambda y: -gap(y), bounds=(0.5, 3), method="bounded")
-    if gap(best.x) < 0:
-        return None
-    return float(brentq(gap, best.x, 1 / np.sqrt(2 * alpha) + 1))
+    return float(best.x)
 
 
 def as_states(
@@ -294,12 +291,7 @@ def as_state(what: str, x: Float[ndarray, "n"], n: int) -> Float[ndarray, "n"]:
 
 def as_patterns(who: str, X: Float[ndarray, "s n"]) -> Float[ndarray, "s n"]:
     """Return the patterns as the rows of a matrix of ±1; refuse anything else."""
-    check(
-        np.ndim(X) == 2 and np.size(X) > 0,
-        f"{who}: patterns",
-        "be the rows of a matrix",
-        f"shape {np.shape(X)}",
-    )
+    check_matrix(f"{who}: patterns", X, "be the rows of a matrix")
     return as_states(f"{who}: patterns", X, np.shape(X)[1])
 
 

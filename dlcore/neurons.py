@@ -15,7 +15,7 @@ from jaxtyping import Float
 from numpy import ndarray
 from numpy.random import Generator
 
-from dlcore._check import check
+from dlcore._check import check, check_finite
 
 Unit: TypeAlias = Callable[
     [Float[ndarray, "n"], float, Float[ndarray, "s n"]], Float[ndarray, "s"]
@@ -84,8 +84,7 @@ class Neuron:
             "be one vector of weights",
             f"shape {self.w.shape}",
         )
-        finite = np.isfinite(self.w).all() and np.isfinite(self.b)
-        check(bool(finite), "Neuron: w and b", "be finite", (self.w, self.b))
+        check_finite("Neuron: w and b", self.w, self.b)
 
     def __call__(self, X: Float[ndarray, "s n"]) -> Float[ndarray, "s"]:
         """Return the answers to the rows of ``X``."""

