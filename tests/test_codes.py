@@ -1,6 +1,5 @@
 from itertools import permutations
 
-import jaxtyping
 import numpy as np
 import pytest
 from hypothesis import given
@@ -161,7 +160,7 @@ REFUSALS = [
 
 
 @pytest.mark.parametrize(("call", "message"), REFUSALS)
-def test_refuses(call, message, monkeypatch):
-    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
+@pytest.mark.usefixtures("unchecked")
+def test_refuses(call, message):
     with pytest.raises(ValueError, match=message):
         call()

@@ -2,7 +2,6 @@ from fractions import Fraction
 from itertools import combinations, product
 from math import comb
 
-import jaxtyping
 import numpy as np
 import pytest
 from hypothesis import given
@@ -129,8 +128,8 @@ def test_the_fraction_is_one_up_to_n_and_half_at_two_n(n):
     assert cover_fraction(2 * n, n) == 0.5
 
 
-def test_numpy_integers_do_not_overflow(monkeypatch):
-    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
+@pytest.mark.usefixtures("unchecked")
+def test_numpy_integers_do_not_overflow():
     s, n = np.array([400, 200])
     assert cover_fraction(s, n) == 0.5
 
@@ -274,7 +273,7 @@ REFUSALS = [
 
 
 @pytest.mark.parametrize(("call", "message"), REFUSALS)
-def test_refuses(call, message, monkeypatch):
-    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
+@pytest.mark.usefixtures("unchecked")
+def test_refuses(call, message):
     with pytest.raises(ValueError, match=message):
         call()

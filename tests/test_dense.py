@@ -2,10 +2,10 @@
 
 import re
 
-import jaxtyping
 import numpy as np
 import pytest
 import torch
+from draws import seeds, signs
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
@@ -13,13 +13,6 @@ from scipy.spatial.distance import cdist
 from dlcore import hopfield
 from dlcore.dense import DenseMemory, modern_energy, modern_update
 from dlcore.hopfield import Hopfield
-
-
-def signs(rng, *shape):
-    return rng.choice([-1.0, 1.0], size=shape)
-
-
-seeds = st.integers(0, 2**32 - 1).map(np.random.default_rng)
 
 
 @given(seeds, st.integers(1, 10), st.integers(1, 20))
@@ -173,8 +166,7 @@ def test_modern_update_survives_large_numbers():
         ),
     ],
 )
-def test_bad_input_is_refused_with_a_sentence(call, message, monkeypatch):
-    # as in a notebook, where nothing checks the shapes in the signatures
-    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
+@pytest.mark.usefixtures("unchecked")
+def test_bad_input_is_refused_with_a_sentence(call, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         call()

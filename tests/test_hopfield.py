@@ -5,19 +5,15 @@ import re
 import subprocess
 import sys
 
-import jaxtyping
 import numpy as np
 import pytest
+from draws import seeds, signs
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import erf
 
 from dlcore import hopfield
 from dlcore.hopfield import Hopfield
-
-
-def signs(rng, *shape):
-    return rng.choice([-1.0, 1.0], size=shape)
 
 
 def whole_network(rng, n):
@@ -28,9 +24,6 @@ def whole_network(rng, n):
 
 def all_states(n):
     return np.array([*itertools.product([-1.0, 1.0], repeat=n)])
-
-
-seeds = st.integers(0, 2**32 - 1).map(np.random.default_rng)
 
 
 # the network
@@ -325,9 +318,8 @@ def test_mean_field_overlap_solves_the_three_equations_of_the_theory():
         (lambda: hopfield.mean_field_overlap(-1.0), "alpha must be positive"),
     ],
 )
-def test_bad_input_is_refused_with_a_sentence(call, message, monkeypatch):
-    # as in a notebook, where nothing checks the shapes in the signatures
-    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
+@pytest.mark.usefixtures("unchecked")
+def test_bad_input_is_refused_with_a_sentence(call, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         call()
 

@@ -1,7 +1,6 @@
 from itertools import chain, count, islice, product, repeat
 from math import comb, floor
 
-import jaxtyping
 import numpy as np
 import pytest
 from hypothesis import assume, given
@@ -397,8 +396,8 @@ REFUSALS = [
 
 
 @pytest.mark.parametrize(("call", "message"), REFUSALS)
-def test_refuses(call, message, monkeypatch):
-    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
+@pytest.mark.usefixtures("unchecked")
+def test_refuses(call, message):
     with pytest.raises(ValueError, match=message):
         call()
 
@@ -471,8 +470,8 @@ def test_refuses_what_would_give_a_wrong_result(call, message):
         call(*data.xor())
 
 
-def test_small_integers_do_not_wrap_around(monkeypatch):
-    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
+@pytest.mark.usefixtures("unchecked")
+def test_small_integers_do_not_wrap_around():
     X = np.array([[200, 10], [10, 200]], dtype=np.uint8)
     y = np.array([1, -1], dtype=np.int8)
     assert_allclose(max_margin(X, y)[0], [0.5**0.5, -(0.5**0.5)])

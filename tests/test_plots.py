@@ -11,6 +11,7 @@ from dlcore.plots import (
     plot_boundary,
     plot_image,
     plot_neuron,
+    plot_picture,
     plot_points,
     plot_timeline,
     square,
@@ -124,3 +125,24 @@ def test_events_stand_at_their_years_and_texts_in_rows(ax):
     assert [text.xy[1] for text in ax.texts] == [1910, 1911, 1990]
     rows = [text.xyann[1] for text in ax.texts]
     np.testing.assert_allclose(np.diff(rows), -1 / 3)
+
+
+def test_a_picture_goes_from_paper_to_ink_in_a_frame(ax):
+    (image,) = plot_picture(np.array([[-1.0, 1.0]]), ax, "one").get_images()
+    assert image.to_rgba(np.array([-1.0, 1.0]))[:, :3].tolist() == [
+        [1] * 3,
+        [0] * 3,
+    ]
+    assert all(spine.get_visible() for spine in ax.spines.values())
+    assert ax.get_title(loc="left") == "one"
+
+
+@pytest.mark.parametrize(("b", "tints"), [(1.0, 1), (-1.0, 1), (0.0, 0)])
+def test_without_weights_the_bias_tints_the_plane_and_there_is_no_line(
+    ax, b, tints
+):
+    plot_boundary(np.zeros(2), b, ax, shade=True)
+    assert not ax.lines
+    assert len(ax.collections) == tints
+    for mesh in ax.collections:
+        assert set(np.ravel(mesh.get_array())) == {b > 0}
