@@ -1,6 +1,7 @@
 """Figures. A plot function draws given numbers on an Axes and returns it; no more."""
 
 from collections.abc import Sequence
+from itertools import pairwise, product
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -151,6 +152,38 @@ def plot_neuron(
     plot_arrow(np.array([1.0, 0.0]), np.array([2.4, 0.0]), ax)
     ax.text(2.5, 0, output, ha="left", va="center")
     ax.set(xlim=(-4.6, 3.2), ylim=(-2.2, 2.2), aspect="equal")
+    ax.set_axis_off()
+    return ax
+
+
+def plot_network(
+    sizes: Sequence[int], ax: Axes, names: Sequence[str] = ()
+) -> Axes:
+    """Draw layers of units from left to right, each joined to the next.
+
+    Args:
+        sizes: number of units in each layer, at most 12 of which are drawn.
+        ax: where to draw.
+        names: what stands below the layers.
+    """
+    heights = [np.arange(m) - (m - 1) / 2 for m in np.minimum(sizes, 12)]
+    for k, (left, right) in enumerate(pairwise(heights)):
+        for y0, y1 in product(left, right):
+            ax.plot([3 * k, 3 * k + 3], [y0, y1], color="0.6", lw=0.8, zorder=1)
+    for k, (units, size) in enumerate(zip(heights, sizes, strict=True)):
+        for y in units:
+            disc = Circle((3 * k, y), 0.33, facecolor="white", edgecolor=INK)
+            ax.add_patch(disc)
+        if size > len(units):
+            ax.text(3 * k, units[-1] + 0.5, "⋮", ha="center", va="bottom")
+    bottom = -max(len(units) for units in heights) / 2
+    for k, name in enumerate(names):
+        ax.text(3 * k, bottom - 0.3, name, ha="center", va="top")
+    ax.set(
+        xlim=(-1.3, 3 * len(sizes) - 1.7),
+        ylim=(bottom - 1.4 * bool(names), 0.6 - bottom),
+        aspect="equal",
+    )
     ax.set_axis_off()
     return ax
 

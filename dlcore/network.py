@@ -1,0 +1,146 @@
+r"""Networks: layers one after another, the gradient through them, and training."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+from numpy.random import Generator
+
+from dlcore._check import check, check_whole
+from dlcore.activations import Activation, identity
+from dlcore.layers import Dense
+from dlcore.losses import Loss
+from dlcore.optim import Optimizer
+
+
+@dataclass(eq=False)
+class Network:
+    """Layers one after another.
+
+    Attributes:
+        layers: from the inputs to the outputs.
+    """
+
+    layers: Sequence[Dense]
+
+    def __post_init__(self) -> None:
+        check(len(self.layers) > 0, "Network: layers", "not be empty", "none")
+        for k, (below, above) in enumerate(pairwise(self.layers)):
+            check(
+                below.outputs == above.inputs,
+                "Network: layers",
+                "fit together",
+                f"{below.outputs} outputs of layer {k + 1} "
+                f"for {above.inputs} inputs of layer {k + 2}",
+            )
+
+    @property
+    def parameters(self) -> list[ndarray]:
+        """The arrays of all layers that training changes."""
+        return [p for layer in self.layers for p in layer.parameters]
+
+    @property
+    def size(self) -> int:
+        """Number of parameters."""
+        return sum(p.size for p in self.parameters)
+
+    def activations(
+        self, X: Float[ndarray, "s n"]
+    ) -> list[Float[ndarray, "s _"]]:
+        """Return the inputs and the outputs of every layer."""
+        outputs = [X]
+        for layer in self.layers:
+            outputs.append(layer(outputs[-1]))
+        return outputs
+
+    def __call__(self, X: Float[ndarray, "s n"]) -> Float[ndarray, "s m"]:
+        """Return the outputs for the rows of ``X``."""
+        return self.activations(X)[-1]
+
+    def gradient(
+        self, X: Float[ndarray, "s n"], y: ndarray, loss: Loss
+    ) -> tuple[float, list[ndarray]]:
+        """Return the mean loss, and its gradient by each parameter.
+
+        Forward through the layers, then back through them in the opposite order.
+        """
+        steps = []
+        for layer in self.layers:
+            Y, Z = layer.forward(X)
+            steps.append((layer, X, Z))
+            X = Y
+        dX = loss.gradient(X, y) / len(X)
+        gradients: list[ndarray] = []
+        for layer, below, Z in reversed(steps):
+            dX, own = layer.backward(below, Z, dX)
+            gradients = own + gradients
+        return float(loss(X, y).mean()), gradients
+
+
+def mlp(sizes: Sequence[int], phi: Activation, rng: Generator) -> Network:
+    r"""Build a multilayer perceptron, whose last layer is linear.
+
+    Weights are drawn from :math:`\mathcal{N}(0, 2/n)`, where :math:`n` is the number of
+    inputs of their layer; biases are zero.
+
+    Args:
+        sizes: number of inputs, of units in each hidden layer, of outputs.
+        phi: activation of the hidden layers.
+        rng: source of randomness.
+    """
+    check(len(sizes) >= 2, "mlp: sizes", "name inputs and outputs", sizes)
+    for size in sizes:
+        check_whole("mlp: each size", size, 1)
+    layers = [
+        Dense(rng.normal(0, np.sqrt(2 / n), size=(m, n)), np.zeros(m), phi)
+        for n, m in pairwise(sizes)
+    ]
+    layers[-1].phi = identity
+    return Network(layers)
+
+
+def fit(
+    network: Network,
+    X: Float[ndarray, "s n"],
+    y: ndarray,
+    loss: Loss,
+    optimizer: Optimizer,
+    epochs: int,
+    rng: Generator,
+    batch: int | None = None,
+    corrupt: Callable[[ndarray], ndarray] | None = None,
+) -> Float[ndarray, "epochs"]:
+    """Train a network: shuffle, cut into batches, take a step for each of them.
+
+    Args:
+        network: what to train; changed in place.
+        X: inputs, rows are samples.
+        y: targets, as the loss wants them.
+        loss: what to make small.
+        optimizer: of the network's parameters.
+        epochs: how often to go through the data.
+        rng: source of the order.
+        batch: samples per step; without it, all of them.
+        corrupt: changes the inputs of each batch before they are used, for example by
+            noise.
+
+    Returns:
+        The mean loss of each epoch, as seen on the way.
+    """
+    check_whole("fit: epochs", epochs, 1)
+    check(len(X) == len(y) > 0, "fit: y", f"have {len(X)} targets", len(y))
+    batch = len(X) if batch is None else batch
+    check_whole("fit: batch", batch, 1)
+    costs = np.zeros(epochs)
+    for epoch in range(epochs):
+        order = rng.permutation(len(X)) if batch < len(X) else np.arange(len(X))
+        for start in range(0, len(X), batch):
+            rows = order[start : start + batch]
+            inputs = X[rows] if corrupt is None else corrupt(X[rows])
+            cost, gradients = network.gradient(inputs, y[rows], loss)
+            optimizer.step(gradients)
+            costs[epoch] += cost * len(rows) / len(X)
+    return costs
