@@ -6,7 +6,7 @@ b_i) + c`. Nothing is trained here. Weights come from a formula (:func:`staircas
 program (:func:`uniform_fit`).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import comb
 from typing import TypeAlias
@@ -20,7 +20,7 @@ from scipy.special import gammaln
 from scipy.stats import binom
 
 from dlcore._check import check, check_finite, check_matrix, check_whole
-from dlcore.neurons import heaviside, sigmoid
+from dlcore.activations import sigmoid, step, tanh
 
 Function: TypeAlias = Callable[[ndarray], ndarray]
 
@@ -72,6 +72,39 @@ class Shallow:
             "On the line, pass x[:, None].",
         )
         return self.phi(X @ self.W.T + self.b)
+
+
+def combine(
+    nets: Sequence[Shallow], factors: Float[ndarray, "k"], c: float = 0.0
+) -> Shallow:
+    r"""Write :math:`\sum_j \alpha_j f_j(x) + c` as one network: units side by side.
+
+    Args:
+        nets: networks :math:`f_j` with the same activation.
+        factors: the numbers :math:`\alpha_j`.
+        c: a constant.
+    """
+    check(
+        len(nets) == len(factors) > 0,
+        "combine: factors",
+        f"be one number for each network ({len(nets)})",
+        f"{len(factors)}",
+    )
+    check(
+        all(net.phi is nets[0].phi for net in nets),
+        "combine: nets",
+        "have the same activation",
+        [net.phi for net in nets],
+    )
+    return Shallow(
+        np.concatenate([net.W for net in nets]),
+        np.concatenate([net.b for net in nets]),
+        np.concatenate(
+            [alpha * net.a for alpha, net in zip(factors, nets, strict=True)]
+        ),
+        float(factors @ np.array([net.c for net in nets]) + c),
+        nets[0].phi,
+    )
 
 
 def sup_distance(
@@ -144,11 +177,11 @@ def sigmoid_to_tanh(net: Shallow) -> Shallow:
     check(
         net.phi is sigmoid,
         "sigmoid_to_tanh: net.phi",
-        "be dlcore.neurons.sigmoid",
+        "be dlcore.activations.sigmoid",
         net.phi,
     )
     c = net.c + net.a.sum() / 2
-    return Shallow(net.W / 2, net.b / 2, net.a / 2, float(c), np.tanh)
+    return Shallow(net.W / 2, net.b / 2, net.a / 2, float(c), tanh)
 
 
 def staircase(
@@ -264,9 +297,10 @@ def barron_sample(n: int, m: int, r: float, rng: Generator) -> Shallow:
     """
     check_whole("barron_sample: m", m, 1)
     check(r > 0, "barron_sample: r", "be positive", r)
+    C = barron_constant(n)
     v = rng.normal(size=(m, n))
     v = v / np.linalg.norm(v, axis=1, keepdims=True)
     rho = np.sqrt(rng.chisquare(n + 1, m))
     t = rng.uniform(-r, r, m)
-    a = -2 * r * barron_constant(n) * np.sin(rho * t) * np.sign(t) / m
-    return Shallow(np.sign(t)[:, None] * v, -np.abs(t), a, 1.0, heaviside)
+    a = -2 * r * C * np.sin(rho * t) * np.sign(t) / m
+    return Shallow(np.sign(t)[:, None] * v, -np.abs(t), a, 1.0, step)
