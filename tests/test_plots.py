@@ -13,6 +13,7 @@ from dlcore.plots import (
     plot_neuron,
     plot_picture,
     plot_points,
+    plot_polygons,
     plot_timeline,
     square,
 )
@@ -146,3 +147,21 @@ def test_without_weights_the_bias_tints_the_plane_and_there_is_no_line(
     assert len(ax.collections) == tints
     for mesh in ax.collections:
         assert set(np.ravel(mesh.get_array())) == {b > 0}
+
+
+@pytest.mark.parametrize("signed", [False, True])
+def test_polygons_are_filled_from_paper_to_their_colours(signed):
+    _, ax = plt.subplots()
+    triangle = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    values = [-1.0, 0.0, 1.0] if signed else [0.0, 0.5, 1.0]
+    plot_polygons(
+        [triangle, triangle + 1, triangle + 2], values, ax, signed=signed
+    )
+    (drawn,) = ax.collections
+    drawn.update_scalarmappable()
+    colours = drawn.get_facecolor()[:, :3]
+    assert len(drawn.get_paths()) == 3
+    paper = colours[1 if signed else 0]
+    assert paper.min() > 0.95
+    assert colours[2].mean() < 0.5
+    plt.close()
