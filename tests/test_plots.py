@@ -10,9 +10,11 @@ from matplotlib.colors import to_rgb
 from dlcore.plots import (
     plot_boundary,
     plot_image,
+    plot_network,
     plot_neuron,
     plot_picture,
     plot_points,
+    plot_simplex,
     plot_timeline,
     square,
 )
@@ -146,3 +148,26 @@ def test_without_weights_the_bias_tints_the_plane_and_there_is_no_line(
     assert len(ax.collections) == tints
     for mesh in ax.collections:
         assert set(np.ravel(mesh.get_array())) == {b > 0}
+
+
+def test_network_has_its_units_and_connections(ax):
+    plot_network([2, 3, 20], ax, ["in", "hidden", "out"])
+    assert len(ax.patches) == 2 + 3 + 12
+    assert len(ax.lines) == 2 * 3 + 3 * 12
+    texts = [text.get_text() for text in ax.texts]
+    assert texts == ["⋮", "in", "hidden", "out"]
+
+
+def test_a_point_of_the_simplex_has_its_probabilities_as_distances(ax):
+    P = np.array([[1.0, 0, 0], [0, 1, 0], [0, 0, 1], [0.5, 0.25, 0.25]])
+    plot_simplex(P, ["a", "b", "c"], ax)
+    *corners, inside = ax.lines[-1].get_xydata()
+    assert [text.get_position() for text in ax.texts] == [*map(tuple, corners)]
+    assert [text.get_text().strip() for text in ax.texts] == ["a", "b", "c"]
+    for c, p in enumerate(
+        P[-1]
+    ):  # the distance from the side opposite of a corner
+        start, end = (corners[k] for k in range(3) if k != c)
+        across = np.array([start[1] - end[1], end[0] - start[0]])
+        height = abs(across @ (corners[c] - start))
+        assert abs(across @ (inside - start)) == pytest.approx(p * height)
