@@ -151,6 +151,22 @@ def two_gaussians(
     return rng.normal(size=(s, 2)) + np.outer(y, [distance / 2, 0]), y
 
 
+def shuttle() -> tuple[Float[ndarray, "23 1"], Int[ndarray, "23"]]:
+    """Return the 23 launches of the space shuttle before its last in January 1986.
+
+    Origin: Dalal, Fowlkes and Hoadley, Journal of the American Statistical Association
+    84, 1989, after the report of the commission that investigated the accident.
+
+    Returns:
+        Temperatures at the joints, in degrees Fahrenheit, and 1 where a sealing ring of
+        a field joint showed thermal distress afterwards.
+    """
+    spared = [66, 67, 67, 67, 68, 69, 70, 70, 72, 73, 75, 76, 76, 78, 79, 81]
+    distressed = [53, 57, 58, 63, 70, 70, 75]
+    X = np.array([*distressed, *spared], dtype=float)
+    return X[:, None], np.repeat([1, 0], [7, 16])
+
+
 if __name__ == "__main__":
     for name in WHEELS:
         try:

@@ -214,6 +214,25 @@ def plot_polygons(
         linewidths=0.6,
     )
     ax.add_collection(patches)
+def plot_simplex(
+    P: Float[ndarray, "s 3"], names: Sequence[str], ax: Axes, **style: Any
+) -> Axes:
+    """Draw probabilities of three classes as points of a triangle, joined by a line.
+
+    Args:
+        P: rows of three numbers with sum 1; a row is the mean of the corners so weighted.
+        names: of the corners: left, right, top.
+        ax: where to draw.
+        **style: passed on to the line.
+    """
+    corners = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(0.75)]])
+    ax.plot(*corners[[0, 1, 2, 0]].T, color=INK, linewidth=1.5)
+    places = [("right", "top"), ("left", "top"), ("center", "bottom")]
+    for name, (x, y), (ha, va) in zip(names, corners, places, strict=True):
+        ax.text(x, y, f" {name} ", ha=ha, va=va)
+    ax.plot(*(P @ corners).T, **style)
+    ax.set(aspect="equal", xlim=(-0.3, 1.4), ylim=(-0.15, 1.05))
+    ax.set_axis_off()
     return ax
 
 

@@ -155,3 +155,11 @@ def test_two_gaussians_lie_where_asked(distance, seed):
             cloud.mean(axis=0), [label * distance / 2, 0], atol=close
         )
         np.testing.assert_allclose(np.cov(cloud.T), np.eye(2), atol=2 * close)
+
+
+def test_the_shuttle_flew_23_times_and_was_damaged_in_the_cold():
+    X, y = data.shuttle()
+    assert (X.shape, y.sum()) == ((23, 1), 7)
+    assert X[y == 1].max() == 75
+    assert (y[X[:, 0] < 66] == 1).all()
+    assert X.mean() == pytest.approx(1600 / 23)

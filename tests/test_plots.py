@@ -15,6 +15,7 @@ from dlcore.plots import (
     plot_picture,
     plot_points,
     plot_polygons,
+    plot_simplex,
     plot_timeline,
     square,
 )
@@ -172,3 +173,18 @@ def test_polygons_are_filled_from_paper_to_their_colours(signed):
     assert paper.min() > 0.95
     assert colours[2].mean() < 0.5
     plt.close()
+
+
+def test_a_point_of_the_simplex_has_its_probabilities_as_distances(ax):
+    P = np.array([[1.0, 0, 0], [0, 1, 0], [0, 0, 1], [0.5, 0.25, 0.25]])
+    plot_simplex(P, ["a", "b", "c"], ax)
+    *corners, inside = ax.lines[-1].get_xydata()
+    assert [text.get_position() for text in ax.texts] == [*map(tuple, corners)]
+    assert [text.get_text().strip() for text in ax.texts] == ["a", "b", "c"]
+    for c, p in enumerate(
+        P[-1]
+    ):  # the distance from the side opposite of a corner
+        start, end = (corners[k] for k in range(3) if k != c)
+        across = np.array([start[1] - end[1], end[0] - start[0]])
+        height = abs(across @ (corners[c] - start))
+        assert abs(across @ (inside - start)) == pytest.approx(p * height)
