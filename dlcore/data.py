@@ -166,6 +166,8 @@ def shuttle() -> tuple[Float[ndarray, "23 1"], Int[ndarray, "23"]]:
     distressed = [53, 57, 58, 63, 70, 70, 75]
     X = np.array([*distressed, *spared], dtype=float)
     return X[:, None], np.repeat([1, 0], [7, 16])
+
+
 def split(
     s: int, sizes: Sequence[int], rng: Generator
 ) -> list[Int[ndarray, "_"]]:

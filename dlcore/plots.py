@@ -214,6 +214,8 @@ def plot_polygons(
         linewidths=0.6,
     )
     ax.add_collection(patches)
+
+
 def plot_simplex(
     P: Float[ndarray, "s 3"], names: Sequence[str], ax: Axes, **style: Any
 ) -> Axes:

@@ -163,6 +163,8 @@ def test_the_shuttle_flew_23_times_and_was_damaged_in_the_cold():
     assert X[y == 1].max() == 75
     assert (y[X[:, 0] < 66] == 1).all()
     assert X.mean() == pytest.approx(1600 / 23)
+
+
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=5), SEEDS)
 def test_split_deals_every_example_once(sizes, seed):
     parts = data.split(sum(sizes), sizes, np.random.default_rng(seed))

@@ -157,6 +157,8 @@ def test_network_has_its_units_and_connections(ax):
     assert len(ax.lines) == 2 * 3 + 3 * 12
     texts = [text.get_text() for text in ax.texts]
     assert texts == ["⋮", "in", "hidden", "out"]
+
+
 @pytest.mark.parametrize("signed", [False, True])
 def test_polygons_are_filled_from_paper_to_their_colours(signed):
     _, ax = plt.subplots()
