@@ -8,6 +8,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from jaxtyping import Float
 from matplotlib.axes import Axes
+from matplotlib.collections import PolyCollection
 from matplotlib.colors import LinearSegmentedColormap, ListedColormap
 from matplotlib.patches import Circle
 from matplotlib_inline.backend_inline import set_matplotlib_formats
@@ -185,6 +186,34 @@ def plot_network(
         aspect="equal",
     )
     ax.set_axis_off()
+    return ax
+
+
+def plot_polygons(
+    polygons: Sequence[Float[ndarray, "_ 2"]],
+    values: Sequence[float] | Float[ndarray, "s"],
+    ax: Axes,
+    *,
+    signed: bool = False,
+) -> Axes:
+    """Fill polygons and draw their borders.
+
+    Args:
+        polygons: the corners of each, in order.
+        values: one for each, from 0, paper, to 1, ink; if ``signed``, from −1 to 1 in the
+            colours of the labels.
+        ax: where to draw; its limits stay as they are.
+        signed: how to read the values.
+    """
+    patches = PolyCollection(
+        [*polygons],
+        array=np.asarray(values),
+        cmap=SIGNED if signed else "Blues",
+        clim=(-1, 1) if signed else (0, 1),
+        edgecolors=INK,
+        linewidths=0.6,
+    )
+    ax.add_collection(patches)
     return ax
 
 
