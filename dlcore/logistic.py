@@ -15,16 +15,12 @@ from scipy.optimize import linprog
 
 from dlcore._check import check, check_finite, check_matrix
 from dlcore.activations import sigmoid, softmax
+from dlcore.linear import design
 from dlcore.losses import binary_cross_entropy, cross_entropy, one_hot
 
 MAX_STEPS = 100  # of Newton's method; ten are usual
 NEAR = 1e-12  # fall of the cost that a step promises when one more is the last
 APART = 1e-7  # what a linear program may leave of zero
-
-
-def design(X: Float[ndarray, "s n"]) -> Float[ndarray, "s m"]:
-    r"""Return :math:`A`, the points with a column of ones behind them for the bias."""
-    return np.column_stack([X, np.ones(len(X))])
 
 
 def logistic_gradient(
