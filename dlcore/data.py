@@ -12,6 +12,7 @@ import os
 import subprocess
 import sys
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -149,6 +150,44 @@ def two_gaussians(
     """
     y = rng.choice([-1.0, 1.0], size=s)
     return rng.normal(size=(s, 2)) + np.outer(y, [distance / 2, 0]), y
+
+
+def shuttle() -> tuple[Float[ndarray, "23 1"], Int[ndarray, "23"]]:
+    """Return the 23 launches of the space shuttle before its last in January 1986.
+
+    Origin: Dalal, Fowlkes and Hoadley, Journal of the American Statistical Association
+    84, 1989, after the report of the commission that investigated the accident.
+
+    Returns:
+        Temperatures at the joints, in degrees Fahrenheit, and 1 where a sealing ring of
+        a field joint showed thermal distress afterwards.
+    """
+    spared = [66, 67, 67, 67, 68, 69, 70, 70, 72, 73, 75, 76, 76, 78, 79, 81]
+    distressed = [53, 57, 58, 63, 70, 70, 75]
+    X = np.array([*distressed, *spared], dtype=float)
+    return X[:, None], np.repeat([1, 0], [7, 16])
+
+
+def split(
+    s: int, sizes: Sequence[int], rng: Generator
+) -> list[Int[ndarray, "_"]]:
+    """Deal the numbers 0 … s − 1 at random into parts without a common member.
+
+    Args:
+        s: number of examples.
+        sizes: of the parts, such as training, validation and test set.
+        rng: source of randomness.
+
+    Returns:
+        For each part the rows that belong to it: ``X[rows], y[rows]``.
+    """
+    check(
+        len(sizes) > 0 and min(sizes) >= 0 and sum(sizes) == s,
+        "split: sizes",
+        f"add up to {s}, the number of examples",
+        list(sizes),
+    )
+    return np.split(rng.permutation(s), np.cumsum(sizes)[:-1])
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from jaxtyping import Float
 from matplotlib.axes import Axes
+from matplotlib.collections import PolyCollection
 from matplotlib.colors import LinearSegmentedColormap, ListedColormap
 from matplotlib.patches import Circle
 from matplotlib_inline.backend_inline import set_matplotlib_formats
@@ -184,6 +185,55 @@ def plot_network(
         ylim=(bottom - 1.4 * bool(names), 0.6 - bottom),
         aspect="equal",
     )
+    ax.set_axis_off()
+    return ax
+
+
+def plot_polygons(
+    polygons: Sequence[Float[ndarray, "_ 2"]],
+    values: Sequence[float] | Float[ndarray, "s"],
+    ax: Axes,
+    *,
+    signed: bool = False,
+) -> Axes:
+    """Fill polygons and draw their borders.
+
+    Args:
+        polygons: the corners of each, in order.
+        values: one for each, from 0, paper, to 1, ink; if ``signed``, from −1 to 1 in the
+            colours of the labels.
+        ax: where to draw; its limits stay as they are.
+        signed: how to read the values.
+    """
+    patches = PolyCollection(
+        [*polygons],
+        array=np.asarray(values),
+        cmap=SIGNED if signed else "Blues",
+        clim=(-1, 1) if signed else (0, 1),
+        edgecolors=INK,
+        linewidths=0.6,
+    )
+    ax.add_collection(patches)
+
+
+def plot_simplex(
+    P: Float[ndarray, "s 3"], names: Sequence[str], ax: Axes, **style: Any
+) -> Axes:
+    """Draw probabilities of three classes as points of a triangle, joined by a line.
+
+    Args:
+        P: rows of three numbers with sum 1; a row is the mean of the corners so weighted.
+        names: of the corners: left, right, top.
+        ax: where to draw.
+        **style: passed on to the line.
+    """
+    corners = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(0.75)]])
+    ax.plot(*corners[[0, 1, 2, 0]].T, color=INK, linewidth=1.5)
+    places = [("right", "top"), ("left", "top"), ("center", "bottom")]
+    for name, (x, y), (ha, va) in zip(names, corners, places, strict=True):
+        ax.text(x, y, f" {name} ", ha=ha, va=va)
+    ax.plot(*(P @ corners).T, **style)
+    ax.set(aspect="equal", xlim=(-0.3, 1.4), ylim=(-0.15, 1.05))
     ax.set_axis_off()
     return ax
 

@@ -155,3 +155,33 @@ def test_two_gaussians_lie_where_asked(distance, seed):
             cloud.mean(axis=0), [label * distance / 2, 0], atol=close
         )
         np.testing.assert_allclose(np.cov(cloud.T), np.eye(2), atol=2 * close)
+
+
+def test_the_shuttle_flew_23_times_and_was_damaged_in_the_cold():
+    X, y = data.shuttle()
+    assert (X.shape, y.sum()) == ((23, 1), 7)
+    assert X[y == 1].max() == 75
+    assert (y[X[:, 0] < 66] == 1).all()
+    assert X.mean() == pytest.approx(1600 / 23)
+
+
+@given(st.lists(st.integers(0, 9), min_size=1, max_size=5), SEEDS)
+def test_split_deals_every_example_once(sizes, seed):
+    parts = data.split(sum(sizes), sizes, np.random.default_rng(seed))
+    assert [*map(len, parts)] == sizes
+    assert sorted(np.concatenate(parts)) == [*range(sum(sizes))]
+
+
+def test_split_deals_every_example_to_every_part_equally_often():
+    rng = np.random.default_rng(0)
+    first = [data.split(4, [1, 3], rng)[0][0] for _ in range(4000)]
+    assert np.bincount(first) == pytest.approx(1000, abs=5 * 27.4)
+
+
+@pytest.mark.parametrize("sizes", [[], [3, 3], [8, -1]])
+def test_split_refuses_sizes_that_do_not_add_up(sizes):
+    with pytest.raises(
+        ValueError,
+        match=r"split: sizes must add up to 7, the number of examples; got \[",
+    ):
+        data.split(7, sizes, np.random.default_rng(0))

@@ -14,6 +14,8 @@ from dlcore.plots import (
     plot_neuron,
     plot_picture,
     plot_points,
+    plot_polygons,
+    plot_simplex,
     plot_timeline,
     square,
 )
@@ -155,3 +157,36 @@ def test_network_has_its_units_and_connections(ax):
     assert len(ax.lines) == 2 * 3 + 3 * 12
     texts = [text.get_text() for text in ax.texts]
     assert texts == ["⋮", "in", "hidden", "out"]
+
+
+@pytest.mark.parametrize("signed", [False, True])
+def test_polygons_are_filled_from_paper_to_their_colours(signed):
+    _, ax = plt.subplots()
+    triangle = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    values = [-1.0, 0.0, 1.0] if signed else [0.0, 0.5, 1.0]
+    plot_polygons(
+        [triangle, triangle + 1, triangle + 2], values, ax, signed=signed
+    )
+    (drawn,) = ax.collections
+    drawn.update_scalarmappable()
+    colours = drawn.get_facecolor()[:, :3]
+    assert len(drawn.get_paths()) == 3
+    paper = colours[1 if signed else 0]
+    assert paper.min() > 0.95
+    assert colours[2].mean() < 0.5
+    plt.close()
+
+
+def test_a_point_of_the_simplex_has_its_probabilities_as_distances(ax):
+    P = np.array([[1.0, 0, 0], [0, 1, 0], [0, 0, 1], [0.5, 0.25, 0.25]])
+    plot_simplex(P, ["a", "b", "c"], ax)
+    *corners, inside = ax.lines[-1].get_xydata()
+    assert [text.get_position() for text in ax.texts] == [*map(tuple, corners)]
+    assert [text.get_text().strip() for text in ax.texts] == ["a", "b", "c"]
+    for c, p in enumerate(
+        P[-1]
+    ):  # the distance from the side opposite of a corner
+        start, end = (corners[k] for k in range(3) if k != c)
+        across = np.array([start[1] - end[1], end[0] - start[0]])
+        height = abs(across @ (corners[c] - start))
+        assert abs(across @ (inside - start)) == pytest.approx(p * height)
