@@ -214,6 +214,7 @@ def plot_polygons(
         linewidths=0.6,
     )
     ax.add_collection(patches)
+    return ax
 
 
 def plot_simplex(
