@@ -118,7 +118,7 @@ class Residual(Dense):
         """Return the outputs, and the weighted sums that :meth:`backward` needs."""
         Y, Z = super().forward(X)
         shortcut = X if self.V is None else X @ self.V.T
-        return shortcut + Y - self.phi(np.zeros(1)), Z
+        return shortcut + (Y - self.phi(np.zeros(1))), Z
 
     def backward(
         self,

@@ -1,161 +1,113 @@
-"""The import table of CONTRIBUTING.md, enforced."""
-
-import ast
-import re
-import subprocess
-import sys
-from pathlib import Path
-from typing import NamedTuple
-
+import numpy as np
 import pytest
+import torch
+import torch.nn.functional as F
+from draws import seeds
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.random import default_rng
+from numpy.testing import assert_allclose, assert_array_equal
 
-ROOT = Path(__file__).parents[1]
-MODULES = {
-    path.stem: path
-    for path in sorted((ROOT / "dlcore").glob("*.py"))
-    if path.stem != "__init__"
+from dlcore.activations import gelu, identity, relu, sigmoid, softplus, tanh
+from dlcore.layers import Concat, Dense, Residual
+
+TORCH = {
+    identity: lambda z: z,
+    relu: F.relu,
+    tanh: torch.tanh,
+    sigmoid: torch.sigmoid,
+    softplus: F.softplus,
+    gelu: F.gelu,
 }
-HEADING = "## Who may import whom"
+ACTIVATIONS = st.sampled_from(list(TORCH))
+SIZES = st.integers(1, 4)
 
 
-class Row(NamedTuple):
-    """What a module may import: modules of dlcore, and packages."""
-
-    modules: set[str]
-    packages: set[str]
-
-
-def read_table(text: str) -> dict[str, Row]:
-    """Read the rows under the heading, up to the next heading."""
-    section = text.partition(f"{HEADING}\n")[2].partition("\n## ")[0]
-    rows = re.findall(r"^\| *`(\w+)` *\|([^|]*)\|([^|]*)\|", section, re.M)
-    return {
-        module: Row(*(set(re.findall(r"\w+", column)) for column in columns))
-        for module, *columns in rows
-    }
+def draw(kind, m, n, phi, rng):
+    """Draw a layer; ``"shortcut"`` is a residual layer with a matrix V."""
+    W, b = rng.normal(size=(m, n)), rng.normal(size=m)
+    if kind == "shortcut":
+        return Residual(W, b, phi, rng.normal(size=(m, n)))
+    return kind(W, b, phi)
 
 
-def read_imports(source: str) -> Row:
-    """Find what a module imports, wherever in it the import stands."""
-    names = set()
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            base = ".".join(
-                filter(None, ["dlcore" * bool(node.level), node.module])
-            )
-            names |= {f"{base}.{alias.name}" for alias in node.names}
-    parts = [name.split(".") for name in names]
-    return Row(
-        {part[1] for part in parts if part[0] == "dlcore" and len(part) > 1},
-        {part[0] for part in parts} - {"dlcore"} - sys.stdlib_module_names,
+def theirs(layer, X, W, b, V=None):
+    """Compute a layer with torch."""
+    u = TORCH[layer.phi](F.linear(X, W, b))
+    if isinstance(layer, Concat):
+        return torch.cat([X, u], dim=1)
+    if isinstance(layer, Residual):
+        short = X if V is None else F.linear(X, V)
+        return short + u - TORCH[layer.phi](torch.zeros(1).double())
+    return u
+
+
+@pytest.mark.parametrize("kind", [Dense, Residual, Concat, "shortcut"])
+@given(rng=seeds, s=SIZES, m=SIZES, n=SIZES, phi=ACTIVATIONS)
+def test_value_and_gradient_equal_torch(kind, rng, s, m, n, phi):
+    layer = draw(kind, n if kind is Residual else m, n, phi, rng)
+    X = rng.normal(size=(s, n))
+    Y, Z = layer.forward(X)
+    dY = rng.normal(size=Y.shape)
+    leaves = [
+        torch.tensor(a, requires_grad=True) for a in [X, *layer.parameters]
+    ]
+    value = theirs(layer, *leaves)
+    value.backward(torch.tensor(dY))
+    assert_allclose(Y, value.detach(), atol=1e-12)
+    dX, gradients = layer.backward(X, Z, dY)
+    for ours, leaf in zip([dX, *gradients], leaves, strict=True):
+        assert_allclose(ours, leaf.grad, atol=1e-12)
+    assert Y.shape[1] == layer.outputs
+
+
+@given(rng=seeds, n=SIZES, phi=ACTIVATIONS)
+def test_residual_layer_of_zeros_is_the_identity(rng, n, phi):
+    X = rng.normal(size=(5, n))
+    layer = Residual(np.zeros((n, n)), np.zeros(n), phi)
+    assert_array_equal(layer(X), X)
+
+
+@given(rng=seeds, m=SIZES, n=SIZES, phi=ACTIVATIONS)
+def test_rows_do_not_see_each_other(rng, m, n, phi):
+    layer = draw(Dense, m, n, phi, rng)
+    X = rng.normal(size=(4, n))
+    assert_allclose(
+        layer(X), np.vstack([layer(x[None]) for x in X]), atol=1e-14
     )
 
 
-@pytest.fixture(scope="module")
-def table() -> dict[str, Row]:
-    file = ROOT / "CONTRIBUTING.md"
-    found = (
-        read_table(file.read_text(encoding="utf-8")) if file.exists() else {}
-    )
-    assert found, f"CONTRIBUTING.md needs a table under the heading {HEADING!r}"
-    return found
+def test_by_hand():
+    W = np.array([[1.0, 1.0], [-1.0, -1.0]])
+    layer = Dense(W, np.array([-1.5, 0.5]), relu)
+    X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    assert layer(X).tolist() == [[0, 0.5], [0, 0], [0.5, 0]]
+    assert (layer.inputs, layer.outputs) == (2, 2)
+    shortcut = Residual(np.zeros((1, 2)), np.zeros(1), relu, np.ones((1, 2)))
+    assert shortcut(X).tolist() == [[0], [1], [2]]
+    assert Concat(W, np.zeros(2))(X[2:]).tolist() == [[1, 1, 2, -2]]
 
 
-def test_table_has_a_row_for_each_module_and_no_other(table):
-    missing, extra = (
-        MODULES.keys() - table.keys(),
-        table.keys() - MODULES.keys(),
-    )
-    assert not missing, f"CONTRIBUTING.md, {HEADING!r}: add a row for {missing}"
-    assert not extra, f"CONTRIBUTING.md, {HEADING!r}: delete the row of {extra}"
-
-
-def test_imports_point_upwards_in_the_table(table):
-    above: set[str] = set()
-    for module, row in table.items():
-        below = row.modules - above
-        assert not below, (
-            f"CONTRIBUTING.md, {HEADING!r}: {module} may import only rows above its own. "
-            f"Move its row below {below}, or let it do without."
-        )
-        above.add(module)
-
-
-@pytest.mark.parametrize("module", MODULES)
-def test_module_imports_only_what_its_row_allows(module, table):
-    got = read_imports(MODULES[module].read_text())
-    may = table.get(module, Row(set(), set()))
-    more = (got.modules - may.modules) | (got.packages - may.packages)
-    assert not more, (
-        f"dlcore/{module}.py imports {more}. Do without, or if the architecture should "
-        f"change, add it to the row of {module} in CONTRIBUTING.md, {HEADING!r}."
-    )
-
-
-@pytest.mark.parametrize("module", MODULES)
-def test_module_opens_with_a_sentence_about_its_idea(module):
-    doc = ast.get_docstring(ast.parse(MODULES[module].read_text())) or ""
-    assert re.match(r"[A-Z].*\.(\n\n|$)", doc), (
-        f"dlcore/{module}.py must open with a docstring whose first line is a sentence."
-    )
-
-
-def test_package_imports_nothing():
-    source = (ROOT / "dlcore" / "__init__.py").read_text()
-    assert read_imports(source) == Row(set(), set()), (
-        "dlcore/__init__.py must import nothing, or NumPy chapters load torch. Delete its "
-        "imports and import from the module itself."
-    )
-
-
-def test_numpy_modules_do_not_load_torch(table):
-    numpy: list[str] = []
-    for module, row in table.items():
-        if "torch" not in row.packages and row.modules <= set(numpy):
-            numpy.append(module)
-    assert {"neurons", "perceptron", "data", "explore", "plots"} <= set(numpy)
-    script = "import sys\n" + "".join(
-        f"import dlcore.{m}\nif 'torch' in sys.modules: sys.exit('dlcore.{m}')\n"
-        for m in numpy
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True
-    )
-    assert done.returncode == 0, (
-        "A module whose row in CONTRIBUTING.md does not name torch must not load it, but "
-        f"this one does: {done.stderr}Find the import with: python -X importtime"
-    )
-
-
-# The two readers above, by hand.
-
-
-def test_table_is_read_by_hand():
-    text = (
-        f"# Title\n\n| `no` | | |\n\n{HEADING}\n\nSome prose.\n\n"
-        "| module | `dlcore` modules | packages |\n|---|---|---|\n| `_check` | | |\n"
-        "| `vit` | `_check`, `attention` | torch, einops |\n\n## Next\n\n| `no` | | |\n"
-    )
-    assert read_table(text) == {
-        "_check": Row(set(), set()),
-        "vit": Row({"_check", "attention"}, {"torch", "einops"}),
-    }
-
-
-@pytest.mark.parametrize(
-    ("source", "modules", "packages"),
-    [
-        ("import os.path, numpy.linalg as la", set(), {"numpy"}),
-        ("from dlcore.data import xor", {"data"}, set()),
-        ("import dlcore.data", {"data"}, set()),
-        ("from dlcore import data, plots", {"data", "plots"}, set()),
-        ("from . import data", {"data"}, set()),
-        ("from .data import xor", {"data"}, set()),
-        ("def f():\n    from torch.nn import Linear", set(), {"torch"}),
-        ("if TYPE_CHECKING:\n    import torch", set(), {"torch"}),
-    ],
-)
-def test_imports_are_found_by_hand(source, modules, packages):
-    assert read_imports(source) == Row(modules, packages)
+@pytest.mark.usefixtures("unchecked")
+def test_refusals():
+    W = default_rng(0).normal(size=(3, 2))
+    with pytest.raises(
+        ValueError,
+        match=r"Dense: b must have one bias for each of the 3 rows of W; got shape \(2,\)",
+    ):
+        Dense(W, np.zeros(2))
+    with pytest.raises(
+        ValueError, match="Dense: W must be a matrix, a row per unit"
+    ):
+        Dense(np.zeros(3), np.zeros(3))
+    with pytest.raises(ValueError, match="Dense: W and b must be finite"):
+        Dense(W * np.nan, np.zeros(3))
+    with pytest.raises(
+        ValueError,
+        match=r"Dense: X must have 2 columns; got shape \(5, 3\). Rows",
+    ):
+        Dense(W, np.zeros(3))(np.zeros((5, 3)))
+    with pytest.raises(
+        ValueError, match=r"Residual: V must have the shape of W, \(3, 2\)"
+    ):
+        Residual(W, np.zeros(3))

@@ -10,6 +10,7 @@ from matplotlib.colors import to_rgb
 from dlcore.plots import (
     plot_boundary,
     plot_image,
+    plot_network,
     plot_neuron,
     plot_picture,
     plot_points,
@@ -146,3 +147,11 @@ def test_without_weights_the_bias_tints_the_plane_and_there_is_no_line(
     assert len(ax.collections) == tints
     for mesh in ax.collections:
         assert set(np.ravel(mesh.get_array())) == {b > 0}
+
+
+def test_network_has_its_units_and_connections(ax):
+    plot_network([2, 3, 20], ax, ["in", "hidden", "out"])
+    assert len(ax.patches) == 2 + 3 + 12
+    assert len(ax.lines) == 2 * 3 + 3 * 12
+    texts = [text.get_text() for text in ax.texts]
+    assert texts == ["⋮", "in", "hidden", "out"]
