@@ -2,7 +2,8 @@ r"""Losses: how bad an output is for a target, one number per example.
 
 A loss :math:`\ell` belongs to one example; the cost is their mean, ``loss(o, y).mean()``.
 Losses for classes take scores (logits), not probabilities: so nothing overflows, and the
-gradient by the scores is :math:`p - y`.
+gradient by the scores is :math:`p - y`. The Poisson loss for counts takes the logarithm of
+the rate, for the same reason.
 """
 
 from collections.abc import Callable
@@ -103,6 +104,13 @@ def _distributions(o: ndarray, y: ndarray) -> ndarray:
     return y
 
 
+def _counts(o: ndarray, y: ndarray) -> ndarray:
+    y = _same_shape(o, y)
+    ok = bool((y >= 0).all())
+    check(ok, "poisson: y", "be counts, not negative", np.min(y, initial=0))
+    return y
+
+
 squared = Loss(
     "squared",
     lambda o, y: (o - y) ** 2 / 2,
@@ -134,4 +142,10 @@ cross_entropy = Loss(
     lambda o, y: -y * log_softmax(o),
     lambda o, y: softmax(o) - y,
     _distributions,
+)
+poisson = Loss(  # without log y!, which no output changes
+    "Poisson",
+    lambda o, y: np.exp(o) - o * y,
+    lambda o, y: np.exp(o) - y,
+    _counts,
 )

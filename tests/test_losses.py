@@ -6,6 +6,7 @@ from draws import seeds
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
+from scipy import special, stats
 
 from dlcore.activations import softmax
 from dlcore.losses import (
@@ -14,6 +15,7 @@ from dlcore.losses import (
     cross_entropy,
     huber,
     one_hot,
+    poisson,
     squared,
 )
 
@@ -72,12 +74,24 @@ def test_scores_of_a_thousand():
     assert binary_cross_entropy(np.array([40.0]), np.ones(1)) > 0
 
 
+@given(rng=seeds, shape=st.sampled_from([(5,), (4, 3), (1, 1)]))
+def test_poisson_equals_torch_and_the_likelihood(rng, shape):
+    o, y = rng.normal(size=shape), rng.poisson(3, shape).astype(float)
+    theirs = lambda o, y: F.poisson_nll_loss(o, y, reduction="none")  # noqa: E731
+    assert_equal(poisson, theirs, o, y)
+    likelihood = stats.poisson.logpmf(y, np.exp(o)) + special.gammaln(y + 1)
+    rows = likelihood.reshape(len(o), -1).sum(axis=1)
+    assert_allclose(poisson(o, y), -rows, rtol=1e-9, atol=1e-9)
+
+
 def test_by_hand():
     o, y = np.array([[1.0, 5.0]]), np.array([[0.0, 2.0]])
     assert squared(o, y) == [5]
     assert absolute(o, y) == [4]
     assert huber(o, y) == [0.5 + 2.5]
     assert huber.gradient(o, y).tolist() == [[1, 1]]
+    assert poisson(np.zeros((1, 2)), y) == [2]
+    assert poisson.gradient(np.zeros((1, 2)), y).tolist() == [[1, -1]]
     assert one_hot(np.array([2, 0]), 3).tolist() == [[0, 0, 1], [1, 0, 0]]
 
 
@@ -99,3 +113,5 @@ def test_refusals():
         cross_entropy(np.zeros((1, 2)), np.array([[1.0, 1.0]]))
     with pytest.raises(ValueError, match="a row of scores per example"):
         cross_entropy(np.zeros(3), np.array([0, 1, 2]))
+    with pytest.raises(ValueError, match="be counts, not negative; got -2"):
+        poisson(np.zeros(2), np.array([3.0, -2.0]))
