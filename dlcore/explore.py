@@ -33,7 +33,7 @@ Value: TypeAlias = float | str
 Draw: TypeAlias = Callable[..., Figure | Axes]
 
 FRAME_SCALE = 1.5  # pixels per CSS pixel: sharp on most screens, yet small
-PALETTE = 128  # colours per figure; drawings look the same and weigh a third
+PALETTE = 256  # colours per figure; drawings look the same and weigh a third
 PLAY_MS = 800  # time per frame of an animation
 
 
@@ -300,7 +300,7 @@ def _in_few_colours(images: list[Image.Image]) -> list[Image.Image]:
 
 def _apart(colour: Any, other: Any) -> bool:
     """Tell whether two colours differ by more than Pillow confuses them."""
-    return max(abs(a - b) for a, b in zip(colour, other, strict=True)) >= 10
+    return max(abs(a - b) for a, b in zip(colour, other, strict=True)) >= 6
 
 
 def _css_width(image: Image.Image) -> int:

@@ -337,7 +337,7 @@ def test_frames_have_few_colours():
     frame = open_uri(Static(explore(draw, a=[1])).frames[0]["src"]).convert(
         "RGB"
     )
-    assert 2 < len(frame.getcolors(maxcolors=10**6)) <= PALETTE <= 128
+    assert 2 < len(frame.getcolors(maxcolors=10**6)) <= PALETTE <= 256
 
 
 def test_a_tint_is_the_same_in_every_frame():

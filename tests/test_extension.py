@@ -131,7 +131,7 @@ def test_missing_notebook_is_named(tmp_path):
     assert done.stderr == f"There is no notebook {tmp_path / 'typo.ipynb'}.\n"
 
 
-# A book of three pages.
+# A book of four pages.
 
 CONF = """
 extensions = ["myst_nb", "sphinx_proof", "book_figures", "book_ledger"]
@@ -147,6 +147,18 @@ INDEX = """# Book
 :numbered:
 page
 ledger
+```
+
+```{toctree}
+appendix
+```
+"""
+APPENDIX = """# Appendix
+
+```{prf:lemma} Late
+:label: late
+
+$0 = 0$
 ```
 """
 STATEMENTS = """# Page
@@ -228,6 +240,7 @@ def folder(tmp_path_factory):
     (folder / "conf.py").write_text(CONF)
     (folder / "index.md").write_text(INDEX)
     (folder / "ledger.md").write_text("# Ledger\n\n```{ledger}\n```\n")
+    (folder / "appendix.md").write_text(APPENDIX)
     write_page(folder, "squares", "squares")
     return folder
 
@@ -250,12 +263,14 @@ def test_ledger_lists_statements_with_number_title_page_and_evidence(pages):
         ["Corollary", "", "1 Page", "–"],
         ["Definition 1.1", "", "1 Page", "–"],
         ["Theorem 1.2", "Squares (1900)", "1 Page", "cell 1 cell 2"],
+        ["Lemma 1", "Late", "Appendix", "–"],  # no number: at the end
     ]
 
 
 def test_links_lead_to_anchors_that_exist(pages):
     page, ledger = pages
     links = [a["href"] for a in ledger.select("table.ledger a")]
+    links = [link for link in links if not link.startswith("appendix.html")]
     links += [f"page.html{a['href']}" for a in page.select("p.evidence a")]
     assert len(links) == 3 + 3 + 2 + 2  # statements, pages, cells; back
     assert len({link for link in links if "#evidence" in link}) == 2
@@ -286,6 +301,6 @@ def test_figure_has_number_caption_alt_and_css_size(pages):
 def test_ledger_follows_when_a_page_changes(pages, folder):
     write_page(folder, "square")
     page, ledger = build(folder)
-    assert [row[3] for row in rows(ledger)] == ["–", "cell 1", "–"]
+    assert [row[3] for row in rows(ledger)] == ["–", "cell 1", "–", "–"]
     assert page.find(id="evidence-square")
     assert not page.find(id="evidence-squares")

@@ -64,6 +64,20 @@ def purge(app: Sphinx, env: BuildEnvironment, docname: str) -> None:
     env.evidence = [e for e in known if e.docname != docname]  # type: ignore[attr-defined]
 
 
+def section_number(
+    env: BuildEnvironment, statement: dict[str, Any]
+) -> tuple[int, ...]:
+    """Return the number of a statement's page, such as (1, 2); none in the appendix."""
+    return env.toc_secnumbers.get(statement["docname"], {}).get("", ())
+
+
+def place(
+    env: BuildEnvironment, statement: dict[str, Any]
+) -> tuple[bool, tuple[int, ...]]:
+    """Return what sorts statements: by number, pages without a number at the end."""
+    return not section_number(env, statement), number(env, statement)
+
+
 def number(env: BuildEnvironment, statement: dict[str, Any]) -> tuple[int, ...]:
     """Return a statement's number, such as (1, 1, 4); none with ``:nonumber:``."""
     numbers = env.toc_fignumbers.get(statement["docname"], {})
@@ -96,11 +110,11 @@ def resolve(app: Sphinx, doctree: nodes.document, docname: str) -> None:
                 "", "Evidence for ", to, classes=["evidence"]
             )
             cell.insert(0, line)
-    for place in list(doctree.findall(LedgerNode)):
+    for ledger in list(doctree.findall(LedgerNode)):
         rows = []
-        for s in sorted(statements.values(), key=lambda s: number(env, s)):
+        for s in sorted(statements.values(), key=lambda s: place(env, s)):
             if s["realtype"] in STATEMENTS:
-                section = env.toc_secnumbers.get(s["docname"], {}).get("", ())
+                section = section_number(env, s)
                 page = (
                     ".".join(map(str, section)),
                     env.titles[s["docname"]].astext(),
@@ -120,7 +134,7 @@ def resolve(app: Sphinx, doctree: nodes.document, docname: str) -> None:
                             nodes.Text(" "),
                         ]
                 rows.append(cells)
-        place.replace_self(
+        ledger.replace_self(
             table(["Statement", "Title", "Page", "Evidence"], rows)
         )
 
