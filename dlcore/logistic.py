@@ -20,9 +20,7 @@ from dlcore.linear import design
 from dlcore.losses import binary_cross_entropy, one_hot
 
 MAX_STEPS = 100  # of Newton's method; ten are usual
-NEAR = (
-    1e-7  # change of the scores, beside their size, at which a step is the last
-)
+NEAR = 1e-7  # change of the scores, beside their size, in the last step
 ROUNDING = 1e-14  # of the cost, beside its size
 LIMIT = 1e100  # of penalties and of spreads; their inverses are limits too
 APART = 1e-7  # what a linear program may leave of zero
