@@ -107,6 +107,15 @@ CATALOGUE = {
 }
 
 
+def _check_scores(who: str, z: ndarray) -> None:
+    check(
+        np.ndim(z) > 0 and np.shape(z)[-1] > 0,
+        f"{who}: z",
+        "have at least one score in its last axis",
+        f"shape {np.shape(z)}",
+    )
+
+
 def logsumexp(
     z: Float[ndarray, "*batch classes"],
 ) -> Float[ndarray, "*batch 1"]:
@@ -115,6 +124,7 @@ def logsumexp(
     The largest score is taken out first, :math:`z_{\max} + \log \sum_c e^{z_c -
     z_{\max}}`: every exponent is at most zero and one of them is zero.
     """
+    _check_scores("logsumexp", z)
     largest = z.max(axis=-1, keepdims=True)
     return largest + np.log(np.exp(z - largest).sum(axis=-1, keepdims=True))
 
@@ -124,12 +134,7 @@ def log_softmax(
 ) -> Float[ndarray, "*batch classes"]:
     r"""Return :math:`z/T - \log \sum_c e^{z_c/T}`, the logarithm of :func:`softmax`."""
     check(T > 0, "softmax: T", "be positive", T)
-    check(
-        np.ndim(z) > 0 and np.shape(z)[-1] > 0,
-        "softmax: z",
-        "have at least one score in its last axis",
-        f"shape {np.shape(z)}",
-    )
+    _check_scores("softmax", z)
     scores = (z - z.max(axis=-1, keepdims=True)) / T
     return scores - logsumexp(scores)
 

@@ -153,7 +153,7 @@ def two_gaussians(
 
 
 def shuttle() -> tuple[Float[ndarray, "23 1"], Int[ndarray, "23"]]:
-    """Return the 23 launches of the space shuttle before its last in January 1986.
+    """Return the 23 launches of the space shuttle before the loss of Challenger in 1986.
 
     Origin: Dalal, Fowlkes and Hoadley, Journal of the American Statistical Association
     84, 1989, after the report of the commission that investigated the accident.

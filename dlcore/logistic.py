@@ -3,7 +3,8 @@ r"""Logistic regression: linear scores that are read as log-odds, fitted by like
 With two classes one score :math:`z = w \cdot x + b` is the log-odds of class 1; with ``C``
 classes the scores :math:`o = Wx + b` become probabilities by the softmax. The cost is the
 mean cross-entropy. It is convex and has no formula for its minimum, so Newton's method
-looks for it, with the *design matrix* :math:`A` of rows :math:`(x, 1)`.
+looks for it, with the *design matrix* :math:`A` of rows :math:`(x, 1)`. It works on centred
+and scaled inputs, so that neither their units nor their origin matter.
 """
 
 from collections.abc import Callable
@@ -14,12 +15,14 @@ from numpy import ndarray
 from scipy.optimize import linprog
 
 from dlcore._check import check, check_finite, check_matrix
-from dlcore.activations import sigmoid, softmax
+from dlcore.activations import logsumexp, sigmoid, softmax
 from dlcore.linear import design
-from dlcore.losses import binary_cross_entropy, cross_entropy, one_hot
+from dlcore.losses import binary_cross_entropy, one_hot
 
 MAX_STEPS = 100  # of Newton's method; ten are usual
-NEAR = 1e-12  # fall of the cost that a step promises when one more is the last
+NEAR = 1e-7  # change of the scores, beside their size, in the last step
+ROUNDING = 1e-14  # of the cost, beside its size
+LIMIT = 1e100  # of penalties and of spreads; their inverses are limits too
 APART = 1e-7  # what a linear program may leave of zero
 
 
@@ -33,8 +36,17 @@ def logistic_gradient(
 
     It is the gradient of the mean cross-entropy by :math:`(w, b)`.
     """
-    p = sigmoid(X @ w + b)
-    return design(X).T @ (p - y) / len(X)
+    check(
+        np.shape(y) == (len(X),),
+        "logistic_gradient: y",
+        f"have one label per point ({len(X)})",
+        f"shape {np.shape(y)}",
+    )
+    flip = 1 - 2 * y
+    residual = flip * sigmoid(
+        flip * (X @ w + b)
+    )  # p − y, exact also near p = 1
+    return design(X).T @ residual / len(X)
 
 
 def logistic_hessian(
@@ -44,8 +56,8 @@ def logistic_hessian(
 
     Times ``s`` and inverted, at the fit, it estimates the covariance of :math:`(w, b)`.
     """
-    A, p = design(X), sigmoid(X @ w + b)
-    return (A.T * (p * (1 - p))) @ A / len(X)
+    A, z = design(X), X @ w + b
+    return (A.T * sigmoid.derivative(z)) @ A / len(X)
 
 
 def softmax_gradient(
@@ -56,7 +68,9 @@ def softmax_gradient(
 ) -> Float[ndarray, "C m"]:
     r"""Return :math:`\frac1s (P - Y)^\top A`: row ``c`` is the gradient by :math:`(w_c, b_c)`."""
     P, Y = softmax(X @ W.T + b), one_hot(y, len(b))
-    return (P - Y).T @ design(X) / len(X)
+    others = P * (1 - Y)
+    residual = others - Y * others.sum(axis=1, keepdims=True)  # P − Y
+    return residual.T @ design(X) / len(X)
 
 
 def softmax_hessian(
@@ -68,9 +82,12 @@ def softmax_hessian(
     :math:`\frac1s A^\top \operatorname{diag}(p_c (\delta_{cd} - p_d))\, A`.
     """
     A, P = design(X), softmax(X @ W.T + b)
-    delta = np.eye(len(b))
+    rest = P @ (1 - np.eye(len(b)))  # 1 − P, exact also near P = 1
     blocks = [
-        [(A.T * (p * (delta[c, d] - q))) @ A for d, q in enumerate(P.T)]
+        [
+            (A.T * (p * (rest[:, c] if c == d else -q))) @ A
+            for d, q in enumerate(P.T)
+        ]
         for c, p in enumerate(P.T)
     ]
     return np.block(blocks) / len(X)
@@ -85,8 +102,7 @@ def overlap(X: Float[ndarray, "s n"], y: Int[ndarray, "s"]) -> bool:
     as large as it can.
     """
     C = _check_data("overlap", X, y)
-    shift, scale = X.mean(axis=0), np.abs(X - X.mean(axis=0)).max(axis=0)
-    A = design((X - shift) / np.where(scale == 0, 1.0, scale))
+    A = design(_standard("overlap", X)[0])
     # Row (i, c) maps all weights to the difference of two scores of point i.
     other = (one_hot(y, C)[:, None] - np.eye(C))[np.arange(C) != y[:, None]]
     rows = np.repeat(A, C - 1, axis=0)
@@ -117,20 +133,26 @@ def logistic_regression(
     C = _check_data(who, X, y, penalty)
     check(C == 2, f"{who}: y", "be coded as 0 and 1", f"{C} classes")
     _check_minimum(who, X, y, penalty)
-    shrink = penalty * np.append(np.ones(X.shape[1]), 0.0)
+    Z, shift, scale = _standard(who, X)
+    A, shrink = design(Z), np.append(penalty / scale**2, 0.0)
 
     def cost(v: ndarray) -> float:
-        loss = binary_cross_entropy(X @ v[:-1] + v[-1], y)
+        loss = binary_cross_entropy(A @ v, y)
         return float(loss.mean() + shrink @ v**2 / 2)
 
     def slope(v: ndarray) -> ndarray:
-        return logistic_gradient(X, y, v[:-1], v[-1]) + shrink * v
+        return logistic_gradient(Z, y, v[:-1], v[-1]) + shrink * v
 
     def curvature(v: ndarray) -> ndarray:
-        return logistic_hessian(X, v[:-1], v[-1]) + np.diag(shrink)
+        return logistic_hessian(Z, v[:-1], v[-1]) + np.diag(shrink)
 
-    v = _newton(who, np.zeros(X.shape[1] + 1), cost, slope, curvature)
-    return v[:-1], float(v[-1])
+    def scores(v: ndarray) -> ndarray:
+        return A @ v
+
+    rank = A.shape[1] if penalty > 0 else 0
+    v = _newton(who, np.zeros(A.shape[1]), cost, slope, curvature, scores, rank)
+    w = v[:-1] / scale
+    return w, float(v[-1] - w @ shift)
 
 
 def softmax_regression(
@@ -151,24 +173,36 @@ def softmax_regression(
     who = "softmax_regression"
     C, m = _check_data(who, X, y, penalty), X.shape[1] + 1
     _check_minimum(who, X, y, penalty)
-    shrink = penalty * np.tile(np.append(np.ones(m - 1), 0.0), C)
+    Z, shift, scale = _standard(who, X)
+    shrink = np.tile(np.append(penalty / scale**2, 0.0), C)
+    Y = one_hot(y, C)
 
     def split(v: ndarray) -> tuple[ndarray, ndarray]:
         return v.reshape(C, m)[:, :-1], v.reshape(C, m)[:, -1]
 
     def cost(v: ndarray) -> float:
-        W, b = split(v)
-        loss = cross_entropy(X @ W.T + b, y)
+        o = scores(v)
+        lead = (Y * o).sum(axis=1) - logsumexp(o[Y == 0].reshape(-1, C - 1))[
+            :, 0
+        ]
+        loss = np.logaddexp(0.0, -lead)  # cross-entropy, exact also near zero
         return float(loss.mean() + shrink @ v**2 / 2)
 
     def slope(v: ndarray) -> ndarray:
-        return softmax_gradient(X, y, *split(v)).ravel() + shrink * v
+        return softmax_gradient(Z, y, *split(v)).ravel() + shrink * v
 
     def curvature(v: ndarray) -> ndarray:
-        return softmax_hessian(X, *split(v)) + np.diag(shrink)
+        return softmax_hessian(Z, *split(v)) + np.diag(shrink)
 
-    W, b = split(_newton(who, np.zeros(C * m), cost, slope, curvature))
-    return W - W.mean(axis=0), b - b.mean()
+    def scores(v: ndarray) -> ndarray:
+        W, b = split(v)
+        return Z @ W.T + b
+
+    rank = C * m - 1 if penalty > 0 else 0  # the biases may move together
+    v = _newton(who, np.zeros(C * m), cost, slope, curvature, scores, rank)
+    W, b = split(v)
+    W = (W - W.mean(axis=0)) / scale
+    return W, b - b.mean() - W @ shift
 
 
 def _newton(
@@ -177,27 +211,66 @@ def _newton(
     cost: Callable[[ndarray], float],
     slope: Callable[[ndarray], ndarray],
     curvature: Callable[[ndarray], ndarray],
+    scores: Callable[[ndarray], ndarray],
+    rank: int,
 ) -> Float[ndarray, "m"]:
     r"""Minimise a convex cost by :math:`v \leftarrow v - t H^{-1} g`.
 
     Where the cost is constant along a direction, :math:`H u = g` has many solutions, and
     least squares takes a short one; ``t`` is halved until the cost falls by at least a quarter
-    of what the slope promises.
+    of what the slope promises, up to rounding. The end is where a step hardly moves a score:
+    the cost alone would not show how far it is along a valley that is nearly level.
+
+    Args:
+        who: for messages.
+        v: start.
+        cost: the function to minimise.
+        slope: its gradient.
+        curvature: its Hessian.
+        scores: the linear map from weights to scores.
+        rank: the least that the Hessian may have at the end.
     """
     for _ in range(MAX_STEPS):
         g, H = slope(v), curvature(v)
         size = np.sqrt(np.diag(H))  # so that units of measurement do not matter
         size = np.where(size == 0, 1.0, size)
-        step = np.linalg.lstsq(H / np.outer(size, size), g / size)[0] / size
-        promise, t = float(g @ step), 1.0
-        if promise <= NEAR:
+        u, _, found, _ = np.linalg.lstsq(H / np.outer(size, size), g / size)
+        step = u / size
+        promise, t, here = float(g @ step), 1.0, cost(v)
+        if np.abs(scores(step)).max() <= NEAR * (1 + np.abs(scores(v)).max()):
+            check(
+                bool(found >= rank),
+                f"{who}: penalty",
+                "be large enough to be seen beside the cross-entropy",
+                "one that is lost in rounding",
+                "Take a larger one, or 0 if the classes overlap.",
+            )
             return v - step
-        while cost(v - t * step) > cost(v) - t * promise / 4:
+        allowed = here * (1 + ROUNDING)
+        while cost(v - t * step) > allowed - t * promise / 4:
             t /= 2
         v = v - t * step
     raise ValueError(
         f"{who}: Newton's method must settle in {MAX_STEPS} steps."
+        " Give a larger penalty."
     )
+
+
+def _standard(
+    who: str, X: Float[ndarray, "s n"]
+) -> tuple[Float[ndarray, "s n"], Float[ndarray, "n"], Float[ndarray, "n"]]:
+    """Return centred columns of largest entry 1 (or all 0), their shifts and scales."""
+    shift = X.mean(axis=0)
+    scale = np.abs(X - shift).max(axis=0)
+    scale = np.where(scale == 0, 1.0, scale)
+    check(
+        bool(((scale > 1 / LIMIT) & (scale < LIMIT)).all()),
+        f"{who}: X",
+        f"have columns that spread over {1 / LIMIT:g} to {LIMIT:g}, or not at all",
+        scale,
+        "Measure in other units.",
+    )
+    return (X - shift) / scale, shift, scale
 
 
 def _check_data(
@@ -207,6 +280,12 @@ def _check_data(
     penalty: float = 0.0,
 ) -> int:
     """Return the number of classes."""
+    check(
+        isinstance(X, ndarray) and isinstance(y, ndarray),
+        f"{who}: X and y",
+        "be arrays",
+        f"{type(X).__name__} and {type(y).__name__}",
+    )
     check_matrix(f"{who}: X", X, "have points as rows")
     check_finite(f"{who}: X", X)
     check(
@@ -214,6 +293,13 @@ def _check_data(
         f"{who}: y",
         f"have one label per point ({len(X)})",
         f"shape {np.shape(y)}",
+    )
+    check(
+        np.issubdtype(y.dtype, np.integer),
+        f"{who}: y",
+        "be whole numbers",
+        y.dtype,
+        "y.astype(int) makes them.",
     )
     labels = np.unique(y)
     check(
@@ -224,9 +310,9 @@ def _check_data(
         "For labels −1 and +1, pass (y + 1) // 2.",
     )
     check(
-        bool(0 <= penalty < np.inf),
+        bool(0 <= penalty < LIMIT),
         f"{who}: penalty",
-        "be finite and not negative",
+        f"be not negative, and less than {LIMIT:g}",
         penalty,
     )
     return len(labels)
@@ -238,7 +324,7 @@ def _check_minimum(
     check(
         penalty > 0 or overlap(X, y),
         f"{who}: classes",
-        "overlap, or the weights grow without end",
-        "classes that a hyperplane keeps apart",
+        "overlap by more than rounding, or the weights grow without end",
+        "classes that a hyperplane keeps apart, but for touching points",
         "Give a penalty, or separate them: see perceptron.separate and max_margin.",
     )

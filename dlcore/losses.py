@@ -97,6 +97,12 @@ def _distributions(o: ndarray, y: ndarray) -> ndarray:
         f"shape {o.shape}",
     )
     if y.ndim == 1:
+        check(
+            len(y) == len(o),
+            "cross_entropy: y",
+            f"have one label per row of scores ({len(o)})",
+            f"{len(y)} labels",
+        )
         y = one_hot(y, o.shape[1])
     y = _same_shape(o, y)
     ok = bool((y >= 0).all()) and np.allclose(y.sum(axis=1), 1)

@@ -132,3 +132,5 @@ def test_refusals():
         softmax(np.zeros((2, 0)))
     with pytest.raises(ValueError, match="at least one score in its last axis"):
         log_softmax(np.float64(1))
+    with pytest.raises(ValueError, match="logsumexp: z must have at least one"):
+        logsumexp(np.zeros((2, 0)))

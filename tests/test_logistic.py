@@ -5,6 +5,8 @@ from draws import seeds
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
+from scipy.optimize import brentq
+from scipy.special import expit
 from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
 
@@ -140,6 +142,58 @@ def test_units_of_measurement_do_not_matter(rng):
     assert_allclose(((X + shift) * scale) @ v + c, X @ w + b, atol=1e-6)
 
 
+@pytest.mark.parametrize("penalty", [0.0, 0.01])
+@pytest.mark.parametrize("shift", [3e7, 1e8, -1e12])
+def test_the_origin_does_not_matter(shift, penalty):
+    X = np.array([[0.0, 1], [1, 0], [2, 2], [3, 1], [1, 1], [1, 2]])
+    y = np.array([0, 1, 0, 1, 0, 1])
+    w, b = logistic_regression(X, y, penalty)
+    v, c = logistic_regression(X + shift, y, penalty)
+    assert_allclose(v, w, rtol=1e-12)
+    assert_allclose(c, b - shift * w.sum(), rtol=1e-12)
+    y[0] = 2
+    W, b = softmax_regression(X, y, penalty + 0.01)
+    V, c = softmax_regression(X + shift, y, penalty + 0.01)
+    assert_allclose(V, W, atol=1e-12)
+    assert_allclose(c, b - shift * W.sum(axis=1), rtol=1e-11)
+
+
+@pytest.mark.parametrize("unit", [1e-90, 1e-5, 1e90])
+def test_nor_does_a_unit_however_small_or_large(unit):
+    X, y = np.arange(4.0)[:, None], np.array([0, 1, 0, 1])
+    w, b = logistic_regression(X, y)
+    v, c = logistic_regression(X * unit, y)
+    assert_allclose([*v * unit, c], [*w, b], rtol=1e-12)
+    v, c = logistic_regression(X / 1000, y, 1e-6)
+    assert_allclose([*v / 1000, c], [*logistic_regression(X, y, 1.0)[0], c])
+
+
+@pytest.mark.parametrize("penalty", [1e-2, 1e-5, 1e-10, 1e-14, 1e-30])
+def test_tiny_penalties_against_a_root(penalty):
+    """By symmetry b = −1.5 w, and the slope by w is a function of one number."""
+    X, y = np.arange(4.0)[:, None], np.array([0, 0, 1, 1])
+
+    def slope(w):
+        pull = 0.5 * expit(-0.5 * w) + 1.5 * expit(-1.5 * w)
+        return penalty * w - pull / 2
+
+    root = brentq(slope, 0, 1000, xtol=1e-12)
+    w, b = logistic_regression(X, y, penalty)
+    assert_allclose([*w, b], [root, -1.5 * root], rtol=1e-10)
+    W, _ = softmax_regression(X, y, 2 * penalty)
+    assert_allclose(W[:, 0], [-root / 2, root / 2], rtol=1e-10)
+
+
+def test_gradients_keep_their_digits_where_a_unit_is_sure():
+    X, y = np.array([[100.0]]), np.array([1])
+    g = logistic_gradient(X, y, np.ones(1), 0.0)
+    assert_allclose(g, np.exp(-100.0) * np.array([-100, -1]))
+    G = softmax_gradient(X, y, np.array([[0.0], [1.0]]), np.zeros(2))
+    assert_allclose(G, np.outer([-1, 1], g))
+    H = softmax_hessian(X, np.array([[0.0], [1.0]]), np.zeros(2))
+    assert_allclose(H[3, 3], np.exp(-100.0))
+
+
 def test_a_column_without_information_gets_the_weight_zero():
     X, y = drawn(np.random.default_rng(0))
     w, b = logistic_regression(X, y)
@@ -187,10 +241,13 @@ def test_even_odds_by_hand():
 
 
 X, Y = np.arange(4.0)[:, None], np.array([0, 1, 0, 1])
+TOUCHING = np.array(
+    [[0, 0], [1, 1], [1, 1], [2, 2.3], [0, 2], [2, 0], [2, 1], [1, 2]]
+)
 REFUSALS = [
     (
         lambda: logistic_regression(X, np.array([0, 0, 1, 1])),
-        r"logistic_regression: classes must overlap, .*keeps apart. Give a pen.*separate",
+        r"logistic_regression: classes must overlap by more .*keeps apart.* Give a pen.*separate",
     ),
     (
         lambda: softmax_regression(X, np.array([0, 1, 1, 2])),
@@ -207,11 +264,35 @@ REFUSALS = [
     (lambda: softmax_regression(X, 2 * Y), r"without gaps.*got \[0 2\]"),
     (lambda: overlap(X, 0 * Y), r"overlap: y must .*two classes; got \[0\]"),
     (lambda: overlap(X[:3], Y), r"one label per point \(3\); got shape \(4,\)"),
+    (
+        lambda: logistic_regression(X * 1e-200, Y),
+        r"X must .*1e-100.*other units",
+    ),
+    (lambda: overlap(X * 1e200, Y), r"overlap: X must .*spread"),
+    (
+        lambda: logistic_regression(X, Y, 1e101),
+        r"penalty must .*less than 1e\+100",
+    ),
+    (
+        lambda: logistic_regression(TOUCHING, np.arange(8) // 2 % 2, 1e-18),
+        r"penalty must be large enough .*lost in rounding",
+    ),
+    (
+        lambda: logistic_regression(X, np.array([0, 0, 1, 1]), 1e-100),
+        r"settle in 100 steps. Give a larger penalty",
+    ),
+    (lambda: logistic_regression(X, Y * 1.0), r"y must be whole .*float64"),
+    (lambda: softmax_regression(X, Y > 0, 1.0), r"whole .*bool.*astype"),
+    (lambda: overlap([[0.0], [1.0]], [0, 1]), r"arrays; got list and list"),
+    (
+        lambda: logistic_gradient(X, Y[:, None], np.ones(1), 0.0),
+        r"one label per point \(4\); got shape \(4, 1\)",
+    ),
     (lambda: logistic_regression(X[:, 0], Y), r"X must have points as rows"),
     (lambda: logistic_regression(X * np.nan, Y), r"X must be finite"),
     (
         lambda: softmax_regression(X, Y, -1.0),
-        r"penalty must .*not negative; got -1",
+        r"penalty must .*not negative.*; got -1",
     ),
 ]
 

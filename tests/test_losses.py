@@ -105,6 +105,10 @@ def test_refusals():
         binary_cross_entropy(np.zeros(2), np.array([-1.0, 1.0]))
     with pytest.raises(ValueError, match="y must lie in 0 … 2"):
         cross_entropy(np.zeros((1, 3)), np.array([3]))
+    with pytest.raises(
+        ValueError, match=r"label per row .*\(1\); got 2 labels"
+    ):
+        cross_entropy(np.zeros((1, 3)), np.array([0, 1]))
     with pytest.raises(ValueError, match="y must lie in 0 … 2"):
         one_hot(np.array([-1]), 3)
     with pytest.raises(ValueError, match="whole numbers, one per example"):
