@@ -2,8 +2,9 @@ r"""Losses: how bad an output is for a target, one number per example.
 
 A loss :math:`\ell` belongs to one example; the cost is their mean, ``loss(o, y).mean()``.
 Losses for classes take scores (logits), not probabilities: so nothing overflows, and the
-gradient by the scores is :math:`p - y`. The Poisson loss for counts takes the logarithm of
-the rate, for the same reason.
+gradient with respect to the scores is :math:`p - y`. The Poisson loss for counts takes the
+logarithm :math:`o` of the rate: so the rate is positive, and the gradient is
+:math:`e^o - y`. Scores above 709 are refused there, as :math:`e^o` would overflow.
 """
 
 from collections.abc import Callable
@@ -112,8 +113,15 @@ def _distributions(o: ndarray, y: ndarray) -> ndarray:
 
 def _counts(o: ndarray, y: ndarray) -> ndarray:
     y = _same_shape(o, y)
-    ok = bool((y >= 0).all())
-    check(ok, "poisson: y", "be counts, not negative", np.min(y, initial=0))
+    whole = (y >= 0) & np.isfinite(y) & (y == np.floor(y))
+    check(bool(whole.all()), "poisson: y", "be counts 0, 1, 2, …", y[~whole])
+    check(
+        not (o > 709).any(),
+        "poisson: o",
+        "be at most 709, or e^o overflows",
+        np.max(o, initial=0),
+        "It is the logarithm of the rate.",
+    )
     return y
 
 

@@ -47,8 +47,8 @@ def heaviside(
 def sigmoid(z: Float[ndarray, "*shape"]) -> Float[ndarray, "*shape"]:
     r"""Return the logistic function :math:`\sigma(z) = 1 / (1 + e^{-z})`.
 
-    Only :math:`e^{-|z|}` is computed, which cannot overflow: for negative ``z`` the
-    fraction is extended by :math:`e^z`.
+    Only :math:`e^{-|z|}` is computed, which cannot overflow: for negative ``z``
+    numerator and denominator are multiplied by :math:`e^z`.
     """
     e = np.exp(-np.abs(z))
     return np.where(z >= 0, 1.0, e) / (1 + e)

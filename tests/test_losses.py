@@ -117,5 +117,11 @@ def test_refusals():
         cross_entropy(np.zeros((1, 2)), np.array([[1.0, 1.0]]))
     with pytest.raises(ValueError, match="a row of scores per example"):
         cross_entropy(np.zeros(3), np.array([0, 1, 2]))
-    with pytest.raises(ValueError, match="be counts, not negative; got -2"):
-        poisson(np.zeros(2), np.array([3.0, -2.0]))
+    for wrong, shown in [(-2.0, "-2"), (2.5, "2.5"), (np.inf, "inf")]:
+        with pytest.raises(ValueError, match=rf"be counts .*; got \[{shown}"):
+            poisson(np.zeros(2), np.array([3.0, wrong]))
+    with pytest.raises(
+        ValueError, match=r"at most 709, .*; got 710\.0\. It is"
+    ):
+        poisson.gradient(np.array([1.0, 710.0]), np.zeros(2))
+    assert np.isfinite(poisson(np.array([709.0, -1e5]), np.ones(2))).all()
