@@ -115,3 +115,31 @@ def test_refusals():
         cross_entropy(np.zeros(3), np.array([0, 1, 2]))
     with pytest.raises(ValueError, match="be counts, not negative; got -2"):
         poisson(np.zeros(2), np.array([3.0, -2.0]))
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(
+    "o",
+    [
+        np.array([100, -100], dtype=np.int8),
+        np.array([True, False]),
+        np.array(1.0),
+        np.zeros((0, 2)),
+        np.zeros((2, 0)),
+    ],
+    ids=lambda o: f"{o.dtype}{o.shape}",
+)
+def test_refuses_outputs_that_are_not_rows_of_floats(o):
+    for loss in [*THEIRS, cross_entropy, poisson]:
+        for call in loss, loss.gradient:
+            with pytest.raises(
+                ValueError,
+                match=rf"{loss.name} loss: o must be floats.*; got {o.dtype} of",
+            ):
+                call(o, np.zeros(o.shape))
+
+
+def test_whole_targets_do_not_wrap():
+    o, y = np.array([-100.0]), np.array([100], dtype=np.int8)
+    assert squared(o, y) == [20_000]
+    assert poisson(o, y) == [10_000]
