@@ -21,7 +21,7 @@ from jaxtyping import Float, Int, UInt8
 from numpy import ndarray
 from numpy.random import Generator
 
-from dlcore._check import check
+from dlcore._check import check, check_whole
 
 
 class Wheel(NamedTuple):
@@ -181,8 +181,11 @@ def split(
     Returns:
         For each part the rows that belong to it: ``X[rows], y[rows]``.
     """
+    check_whole("split: s", s, least=0)
+    for k, size in enumerate(sizes):
+        check_whole(f"split: sizes[{k}]", size, least=0)
     check(
-        len(sizes) > 0 and min(sizes) >= 0 and sum(sizes) == s,
+        len(sizes) > 0 and sum(sizes) == s,
         "split: sizes",
         f"add up to {s}, the number of examples",
         list(sizes),

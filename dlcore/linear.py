@@ -5,8 +5,8 @@ feature 1, whose weight is the bias. So ``n`` counts all weights.
 
 What follows from the least squares is written in the singular value decomposition
 :math:`X = \sum_{k=1}^{r} d_k u_k v_k^\top`. Its rank :math:`r` is decided in one place, as
-NumPy decides it: a :math:`d_k` up to :math:`d_1` times ``max(s, n)`` times the machine's
-epsilon is taken for zero.
+NumPy decides it: a :math:`d_k` up to :math:`d_1` times ``max(s, n)`` times the epsilon of
+the numbers in ``X`` is taken for zero.
 """
 
 from typing import NamedTuple
@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 from scipy.optimize import linprog
+from scipy.sparse import bmat, identity
 
 from dlcore._check import check, check_finite, check_matrix
 
@@ -45,7 +46,8 @@ def ols(
     With several targets per point, ``y`` of shape ``(s, m)``, the answer has a row of
     weights for each: the matrix of a layer.
     """
-    U, d, V = _svd("ols", X, y)
+    _check_data("ols", X, y, dims=2)
+    U, d, V = _svd(X)
     return ((U.T @ y).T / d) @ V.T
 
 
@@ -54,7 +56,8 @@ def hat(X: Float[ndarray, "s n"]) -> Float[ndarray, "s s"]:
 
     .. math:: P = X X^+ = \sum_{k=1}^{r} u_k u_k^\top
     """
-    U, _, _ = _svd("hat", X)
+    _check_data("hat", X)
+    U, _, _ = _svd(X)
     return U @ U.T
 
 
@@ -68,7 +71,8 @@ def standard_errors(
         \mathrm{se}_j^2 = \hat\sigma^2\, (X^\top X)^{-1}_{jj}
             = \hat\sigma^2 \sum_{k=1}^{n} \frac{v_{jk}^2}{d_k^2}
     """
-    _, d, V = _svd("standard_errors", X, y)
+    _check_data("standard_errors", X, y)
+    _, d, V = _svd(X)
     s, n = X.shape
     check(
         len(d) == n,
@@ -95,13 +99,14 @@ def least_absolute(
     r"""Return weights that minimise :math:`\sum_i \lvert y_i - x_i \cdot w \rvert`.
 
     A linear program: minimise :math:`\sum_i t_i` subject to :math:`-t \le y - Xw \le t`.
-    Where several weights are optimal, it is a corner of their set, or a point of it.
+    Where several weights are optimal, it returns one of them.
     """
     _check_data("least_absolute", X, y)
     s, n = X.shape
+    slack = identity(s)
     solution = linprog(
         np.r_[np.zeros(n), np.ones(s)],
-        A_ub=np.block([[X, -np.eye(s)], [-X, -np.eye(s)]]),
+        A_ub=bmat([[X, -slack], [-X, -slack]], format="csc"),
         b_ub=np.r_[y, -y],
         bounds=[(None, None)] * n + [(0, None)] * s,
     )
@@ -124,36 +129,43 @@ def huber(
     \delta` and a straight line, :math:`\delta (\lvert r \rvert - \tfrac12 \delta)`, beyond.
     Its derivative is :math:`c\, r` with :math:`c = \min(1, \delta / \lvert r \rvert)`. So at
     the minimum the weights solve a least-squares problem in which point ``i`` counts
-    :math:`c_i` times; the loop computes both in turn, and no turn raises the sum.
+    :math:`c_i` times; the loop computes both in turn, and no turn raises the sum. It ends
+    when the predictions stay and the gradient, :math:`\sum_i c_i r_i x_i`, is zero but for
+    a millionth of what it could be.
     """
     _check_data("huber", X, y)
-    check(bool(delta > 0), "huber: delta", "be positive", delta)
+    ok = bool(0 < delta < np.inf)
+    check(ok, "huber: delta", "be positive and finite", delta)
     w = ols(X, y)
     for _ in range(MAX_ROUNDS):
         r = np.abs(y - X @ w)
         root = np.sqrt(delta / np.maximum(r, delta))
         w, before = ols(root[:, None] * X, root * y), w
         moved = np.abs(X @ (w - before)).max()
-        if moved <= 1e-13 * (np.abs(y).max() + np.abs(X @ w).max()):
+        stays = moved <= 1e-13 * (np.abs(y).max() + np.abs(X @ w).max())
+        gradient = X.T @ np.clip(y - X @ w, -delta, delta)
+        flat = np.abs(gradient) <= 1e-6 * delta * np.abs(X).sum(axis=0)
+        if stays and flat.all():
             return w
     raise ValueError(
         f"huber: delta must be large enough for {MAX_ROUNDS:,} rounds to settle; got "
-        f"{delta}. Use least_absolute, which is the limit of small delta."
+        f"{delta} for targets up to {np.abs(y).max():g}. Use least_absolute, which is "
+        "the limit of small delta."
     )
 
 
-def _svd(
-    who: str, X: Float[ndarray, "s n"], y: Float[ndarray, "s *m"] | None = None
-) -> Svd:
+def _svd(X: Float[ndarray, "s n"]) -> Svd:
     """Decompose ``X`` and keep what is not taken for zero."""
-    _check_data(who, X, y)
     U, d, Vt = np.linalg.svd(X, full_matrices=False)
-    kept = d > d[0] * max(X.shape) * np.finfo(float).eps
+    kept = d > d[0] * max(X.shape) * np.finfo(d.dtype).eps
     return Svd(U[:, kept], d[kept], Vt[kept].T)
 
 
 def _check_data(
-    who: str, X: Float[ndarray, "s n"], y: Float[ndarray, "s *m"] | None
+    who: str,
+    X: Float[ndarray, "s n"],
+    y: Float[ndarray, "s *m"] | None = None,
+    dims: int = 1,
 ) -> None:
     check_matrix(f"{who}: X", X, "have points as rows")
     check_finite(f"{who}: X", X)
@@ -164,5 +176,12 @@ def _check_data(
             f"have a target for each of the {len(X)} rows of X",
             f"shape {np.shape(y)}",
             "If points are the columns of X, pass X.T.",
+        )
+        check(
+            np.ndim(y) <= dims,
+            f"{who}: y",
+            "be a vector" if dims == 1 else "be a vector or a matrix",
+            f"shape {np.shape(y)}",
+            "Fit the columns one by one." if dims == 1 else "",
         )
         check_finite(f"{who}: y", y)

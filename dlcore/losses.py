@@ -39,13 +39,26 @@ class Loss:
         self, o: Float[ndarray, "s *outputs"], y: ndarray
     ) -> Float[ndarray, "s"]:
         """Return the loss of each row of outputs ``o`` for its target."""
+        self._check_outputs(o)
         return _rows(self.value(o, self.targets(o, y)))
 
     def gradient(
         self, o: Float[ndarray, "s *outputs"], y: ndarray
     ) -> Float[ndarray, "s *outputs"]:
         r"""Return :math:`\partial \ell / \partial o` of each row."""
+        self._check_outputs(o)
         return self.slope(o, self.targets(o, y))
+
+    def _check_outputs(self, o: ndarray) -> None:
+        """Refuse whole numbers, whose squares may not fit their type, and no rows."""
+        o = np.asarray(o)
+        check(
+            np.issubdtype(o.dtype, np.floating) and o.ndim > 0 and o.size > 0,
+            f"{self.name} loss: o",
+            "be floats, with a row per example and at least one",
+            f"{o.dtype} of shape {o.shape}",
+            "Use o.astype(float) for whole numbers, and o[None] for one example.",
+        )
 
 
 def one_hot(y: Int[ndarray, "s"], classes: int) -> Float[ndarray, "s classes"]:

@@ -178,10 +178,28 @@ def test_split_deals_every_example_to_every_part_equally_often():
     assert np.bincount(first) == pytest.approx(1000, abs=5 * 27.4)
 
 
-@pytest.mark.parametrize("sizes", [[], [3, 3], [8, -1]])
+@pytest.mark.parametrize("sizes", [[], [3, 3], [0, 8]])
 def test_split_refuses_sizes_that_do_not_add_up(sizes):
     with pytest.raises(
         ValueError,
         match=r"split: sizes must add up to 7, the number of examples; got \[",
     ):
         data.split(7, sizes, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize(
+    ("s", "sizes", "what"),
+    [
+        (
+            10,
+            [3.5, 6.5],
+            r"sizes\[0\] must be a whole number from 0 on; got 3.5",
+        ),
+        (10, [11, -1], r"sizes\[1\] must be a whole number from 0 on; got -1"),
+        (10.0, [3, 7], "s must be a whole number from 0 on; got 10.0"),
+    ],
+)
+@pytest.mark.usefixtures("unchecked")
+def test_split_refuses_what_does_not_count(s, sizes, what):
+    with pytest.raises(ValueError, match=f"split: {what}"):
+        data.split(s, sizes, np.random.default_rng(0))

@@ -101,6 +101,17 @@ def test_nothing_to_go_by_gives_zero():
     assert_allclose(ols(np.ones((1, 4)), np.array([2.0])), 0.5)
 
 
+@given(seeds, st.integers(2, 8))
+def test_rank_is_decided_with_the_epsilon_of_the_numbers(rng, s):
+    X = rng.normal(size=(s, 2)).astype(np.float32)
+    X = np.column_stack([X, X @ np.array([0.1, 0.7], dtype=np.float32)])
+    y = rng.normal(size=s).astype(np.float32)
+    assert np.trace(hat(X)) == pytest.approx(np.linalg.matrix_rank(X))
+    if np.linalg.svd(X)[1][1] > 1e-2:  # and the third is rounding
+        theirs = np.linalg.lstsq(X.astype(float), y, rcond=1e-6)[0]
+        assert_allclose(ols(X, y), theirs, atol=1e-3 * np.abs(theirs).max())
+
+
 @given(seeds, st.integers(3, 30))
 def test_standard_errors_are_those_of_scipy(rng, s):
     X, y = line(rng, s, 1)
@@ -163,7 +174,16 @@ def test_huber_lies_between_the_mean_and_the_median(rng):
     assert sums[0] == pytest.approx(sums[1], abs=15 * near / 2)
 
 
+@given(seeds, st.integers(0, 17))
+def test_huber_does_not_care_how_wild_a_target_is(rng, power):
+    X, y = line(rng, 12, 1)
+    near, far = y.copy(), y.copy()
+    near[0], far[0] = 1e3, 1e3 * 10.0**power
+    assert_allclose(huber(X, far), huber(X, near), rtol=1e-4, atol=1e-4)
+
+
 ONE = np.ones((3, 2))
+WAVY = np.cos(np.outer(np.arange(8), np.arange(4)))
 REFUSALS = [
     (
         lambda: ols(ONE.T, np.ones(3)),
@@ -190,7 +210,34 @@ REFUSALS = [
         lambda: standard_errors(np.eye(2), np.ones(2)),
         r"standard_errors: X must have more rows than columns; got shape \(2, 2\)",
     ),
-    (lambda: huber(ONE, np.ones(3), 0), "huber: delta must be positive; got 0"),
+    (
+        lambda: huber(ONE, np.ones(3), 0),
+        "huber: delta must be positive and finite; got 0",
+    ),
+    (
+        lambda: huber(ONE, np.ones(3), np.inf),
+        "huber: delta must be positive and finite; got inf",
+    ),
+    (
+        lambda: huber(WAVY[:, :3], 1e20 * WAVY[:, 3]),
+        r"huber: delta must be large .*; got 1.0 for targets up to 1e\+20\. Use",
+    ),
+    (
+        lambda: huber(ONE, np.ones((3, 1))),
+        r"huber: y must be a vector; got shape \(3, 1\)",
+    ),
+    (
+        lambda: standard_errors(np.eye(3, 2), np.ones((3, 2))),
+        r"standard_errors: y must be a vector; got shape \(3, 2\)",
+    ),
+    (
+        lambda: least_absolute(ONE, np.ones((3, 1))),
+        r"least_absolute: y must be a vector; got shape \(3, 1\)",
+    ),
+    (
+        lambda: ols(ONE, np.ones((3, 2, 1))),
+        r"ols: y must be a vector or a matrix; got shape \(3, 2, 1\)",
+    ),
     (lambda: huber(ONE, np.ones(2)), "huber: y must have a target for each"),
     (
         lambda: least_absolute(ONE, np.ones(2)),

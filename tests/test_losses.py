@@ -125,3 +125,31 @@ def test_refusals():
     ):
         poisson.gradient(np.array([1.0, 710.0]), np.zeros(2))
     assert np.isfinite(poisson(np.array([709.0, -1e5]), np.ones(2))).all()
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(
+    "o",
+    [
+        np.array([100, -100], dtype=np.int8),
+        np.array([True, False]),
+        np.array(1.0),
+        np.zeros((0, 2)),
+        np.zeros((2, 0)),
+    ],
+    ids=lambda o: f"{o.dtype}{o.shape}",
+)
+def test_refuses_outputs_that_are_not_rows_of_floats(o):
+    for loss in [*THEIRS, cross_entropy, poisson]:
+        for call in loss, loss.gradient:
+            with pytest.raises(
+                ValueError,
+                match=rf"{loss.name} loss: o must be floats.*; got {o.dtype} of",
+            ):
+                call(o, np.zeros(o.shape))
+
+
+def test_whole_targets_do_not_wrap():
+    o, y = np.array([-100.0]), np.array([100], dtype=np.int8)
+    assert squared(o, y) == [20_000]
+    assert poisson(o, y) == [10_000]
