@@ -126,6 +126,10 @@ def test_bends_that_cancel_are_none():
     constant = [(0 * W, np.ones(2)), (np.ones((1, 2)), np.zeros(1))]
     assert len(breakpoints(constant, -np.ones(1), np.ones(1))[0]) == 2
     assert len(breakpoints(identity, np.ones(1), np.ones(1))[0]) == 2
+    V = np.array([[0.1, 0.2, -0.3]])  # its sum is a rounding error
+    nothing = [(np.ones((3, 1)), np.full(3, -0.3)), (V, np.zeros(1))]
+    assert forward(nothing, np.ones((1, 1)))[0, 0] != 0
+    assert len(breakpoints(nothing, np.zeros(1), np.ones(1))[0]) == 2
 
 
 X, Y = np.array([0.0, 1.0]), np.array([2.0, 3.0])
