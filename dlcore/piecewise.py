@@ -8,12 +8,11 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from dlcore._check import check, check_finite
-from dlcore.regions import Layer, check_layers
+from dlcore.regions import Layer, as_layers
 
 LEVEL = 1e-12  # a sum up to this part of its largest value is taken for zero
-STRAIGHT = (
-    1e-9  # a change of slope up to this part of the largest is taken for none
-)
+STRAIGHT = 1e-9  # a change of slope up to this part of it is taken for none
+ROUND = 1e-13  # a change of height up to this part of its terms is none
 
 
 class ReluSum(NamedTuple):
@@ -26,6 +25,7 @@ class ReluSum(NamedTuple):
 
     def __call__(self, t: Float[ndarray, "s"]) -> Float[ndarray, "s"]:
         """Evaluate the sum."""
+        t = np.asarray(t, dtype=float)
         bends = np.maximum(0, t[:, None] - self.knots)
         return self.a * t + self.c + bends @ self.v
 
@@ -40,6 +40,7 @@ def relu_sum(x: Float[ndarray, "k"], y: Float[ndarray, "k"]) -> ReluSum:
         x: knots in increasing order, at least two.
         y: the values there.
     """
+    x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
     check(
         np.ndim(x) == 1 and np.shape(x) == np.shape(y) and len(x) >= 2,
         "relu_sum: x and y",
@@ -77,9 +78,11 @@ def breakpoints(
     Returns:
         The numbers ``t`` from 0 to 1, both included, such that the output bends at
         ``start + t * (end - start)``, and the outputs there. Between them it is affine,
-        so there are ``len(t) - 1`` linear pieces.
+        so there are ``len(t) - 1`` linear pieces. What cannot be told from rounding is
+        no bend: a change of slope below :math:`10^{-9}` of the slopes beside it.
     """
-    check_layers("breakpoints", layers)
+    layers = as_layers("breakpoints", layers)
+    start, end = np.asarray(start, dtype=float), np.asarray(end, dtype=float)
     n = layers[0][0].shape[1]
     check(
         np.shape(start) == np.shape(end) == (n,),
@@ -89,11 +92,12 @@ def breakpoints(
     )
     check_finite("breakpoints: start and end", start, end)
     *hidden, (W_last, b_last) = layers
-    t, H = np.array([0.0, 1.0]), np.array([start, end])
+    t, X = np.array([0.0, 1.0]), np.array([start, end])
     for W, b in hidden:
-        t, Z = _with_zeros(t, H @ W.T + b)
-        H = np.maximum(Z, 0)
-    return _bends(t, H @ W_last.T + b_last)
+        t, Z = _with_zeros(t, X @ W.T + b)
+        X = np.maximum(Z, 0)
+    scale = (np.abs(X) @ np.abs(W_last).T + np.abs(b_last)).max(axis=0)
+    return _bends(t, X @ W_last.T + b_last, scale)
 
 
 def _with_zeros(
@@ -111,11 +115,16 @@ def _with_zeros(
 
 
 def _bends(
-    t: Float[ndarray, "k"], Y: Float[ndarray, "k out"]
+    t: Float[ndarray, "k"],
+    Y: Float[ndarray, "k out"],
+    scale: Float[ndarray, "out"],
 ) -> tuple[Float[ndarray, "k2"], Float[ndarray, "k2 out"]]:
-    """Drop the inner knots at which the slope does not change."""
-    slopes = np.diff(Y, axis=0) / np.diff(t)[:, None]
+    """Drop the inner knots at which no output changes its slope."""
+    step = np.diff(t)[:, None]
+    slopes = np.diff(Y, axis=0) / step
+    size = np.abs(slopes)
+    doubt = STRAIGHT * size + ROUND * (scale + size) / step
     change = np.abs(np.diff(slopes, axis=0))
-    bent = (change > STRAIGHT * np.abs(slopes).max()).any(axis=1)
+    bent = (change > doubt[:-1] + doubt[1:]).any(axis=1)
     keep = np.concatenate([[True], bent, [True]])
     return t[keep], Y[keep]

@@ -1,8 +1,8 @@
 r"""The pieces into which ReLU units cut space.
 
 A network is a list of pairs ``(W, b)``, one for each layer. All but the last pair are
-hidden layers, :math:`h \leftarrow \max(0, Wh + b)`; the last is linear,
-:math:`y = Wh + b`. A hidden unit is *active* where its weighted sum is positive. Where no
+hidden layers, :math:`x \leftarrow \max(0, Wx + b)`; the last is linear,
+:math:`y = Wx + b`. A hidden unit is *active* where its weighted sum is positive. Where no
 unit changes between active and silent, the network is affine.
 """
 
@@ -23,11 +23,15 @@ Layer: TypeAlias = tuple[Float[ndarray, "_ _"], Float[ndarray, "_"]]
 Plane: TypeAlias = tuple[Fraction, ...]  # weights and bias, first weight 1
 
 THIN = 1e-10  # a cell thinner than this part of the box is no cell
+ROUND = 1e-13  # a sum up to this part of its terms is taken for rounding
 MAX_CELLS = 50_000
+MAX_VERTICES = 100_000
 
 
 def zaslavsky(m: int, n: int) -> int:
     r"""Count the regions of ``m`` hyperplanes in general position in ``n`` dimensions.
+
+    Zaslavsky (1975) counted for all arrangements; this case is Steiner's and Schläfli's.
 
     .. math:: R(m, n) = \sum_{i=0}^{n} \binom{m}{i}
     """
@@ -46,7 +50,7 @@ def count_regions(W: Float[ndarray, "m n"], b: Float[ndarray, "m"]) -> int:
     The numbers are taken as they stand, as fractions, so nothing is rounded. Rows with
     zero weights cut nothing, and equal hyperplanes count once.
     """
-    _check_layer("count_regions", W, b)
+    W, b = _as_layer("count_regions", (W, b))
     rows = [[Fraction(a) for a in row] for row in np.column_stack([W, b])]
     return _count(_planes(rows))
 
@@ -56,29 +60,28 @@ def patterns(
 ) -> Bool[ndarray, "s hidden"]:
     r"""Return for each point which hidden units are active, layer after layer.
 
-    .. math:: \kappa_i(x) = \mathbb{1}[w_i^\top h + b_i > 0]
+    .. math:: \kappa^{(l)}_i(x) = \mathbb{1}[w_i^\top x^{(l-1)} + b_i > 0]
     """
-    check_layers("patterns", layers)
-    check_matrix("patterns: X", X, "have points as rows")
-    H, found = X, []
+    layers = as_layers("patterns", layers)
+    X = _as_points("patterns", layers, X)
+    found = [np.empty((len(X), 0), dtype=bool)]
     for W, b in layers[:-1]:
-        Z = H @ W.T + b
+        Z = X @ W.T + b
         found.append(Z > 0)
-        H = np.maximum(Z, 0)
-    return np.hstack([np.empty((len(X), 0), dtype=bool), *found])
+        X = np.maximum(Z, 0)
+    return np.hstack(found)
 
 
 def forward(
     layers: Sequence[Layer], X: Float[ndarray, "s n"]
 ) -> Float[ndarray, "s out"]:
     """Apply the network to points."""
-    check_layers("forward", layers)
-    check_matrix("forward: X", X, "have points as rows")
+    layers = as_layers("forward", layers)
+    X = _as_points("forward", layers, X)
     *hidden, (W_last, b_last) = layers
-    H = X
     for W, b in hidden:
-        H = np.maximum(H @ W.T + b, 0)
-    return H @ W_last.T + b_last
+        X = np.maximum(X @ W.T + b, 0)
+    return X @ W_last.T + b_last
 
 
 class Cell(NamedTuple):
@@ -106,15 +109,16 @@ def cells(
         The cells, each with its corners in order, its pattern, and the affine map
         ``slope @ x + offset`` that the network computes there.
     """
-    check_layers("cells", layers)
-    left, right, bottom, top = box
+    layers = as_layers("cells", layers)
     check(
         layers[0][0].shape[1] == 2,
         "cells: layers",
         "take two inputs",
         layers[0][0].shape[1],
     )
+    check(np.shape(box) == (4,), "cells: box", "be four numbers", box)
     check_finite("cells: box", np.array(box))
+    left, right, bottom, top = box
     check(
         left < right and bottom < top,
         "cells: box",
@@ -168,8 +172,8 @@ def folding_network(m: int, n: int, L: int, rng: Generator) -> list[Layer]:
 
     .. math:: g(t) = p \max(0, t) + 2p \sum_{k=1}^{p-1} (-1)^k \max(0, t - k/p)
 
-    and the last one cuts the folded cube by ``m`` hyperplanes in general position, of
-    which some unit is active everywhere if ``m > n``.
+    and the last one cuts the folded cube by ``m`` hyperplanes in general position, such
+    that at every point at least one unit is active if ``m > n``.
 
     Args:
         m: units in each hidden layer, at least ``n``; ``m - p * n`` of them stay idle.
@@ -178,6 +182,12 @@ def folding_network(m: int, n: int, L: int, rng: Generator) -> list[Layer]:
         rng: draws the hyperplanes of the last layer and the output's weights.
     """
     folding_bound(m, n, L)  # refuses what it refuses
+    check(
+        comb(m, n) <= MAX_VERTICES,
+        "folding_network: m and n",
+        f"have at most {MAX_VERTICES:,} subsets of n hyperplanes",
+        f"{m} and {n}",
+    )
     p = m // n
     idle = m - p * n
     rise = np.kron(np.eye(n), np.ones((p, 1)))  # p units per coordinate
@@ -196,31 +206,48 @@ def folding_network(m: int, n: int, L: int, rng: Generator) -> list[Layer]:
     return layers
 
 
-def check_layers(who: str, layers: Sequence[Layer]) -> None:
-    """Refuse what is not a network."""
+def as_layers(who: str, layers: Sequence[Layer]) -> list[Layer]:
+    """Return the network with floating-point numbers; refuse what is none."""
     check(len(layers) > 0, f"{who}: layers", "be pairs (W, b)", "none")
-    for W, b in layers:
-        _check_layer(who, W, b)
-    for (W, _), (V, _) in pairwise(layers):
+    found = [_as_layer(who, layer) for layer in layers]
+    for (W, _), (V, _) in pairwise(found):
         check(
             V.shape[1] == len(W),
             f"{who}: a layer",
             f"take the {len(W)} numbers of the layer before",
             f"shape {V.shape}",
         )
+    return found
 
 
-def _check_layer(
-    who: str, W: Float[ndarray, "m n"], b: Float[ndarray, "m"]
-) -> None:
+def _as_layer(who: str, layer: Layer) -> Layer:
+    pair = isinstance(layer, tuple | list) and len(layer) == 2
+    check(pair, f"{who}: layers", "be pairs (W, b)", type(layer).__name__)
+    W, b = (np.asarray(part, dtype=float) for part in layer)
     check_matrix(f"{who}: W", W, "have a row for each unit")
     check(
-        np.shape(b) == W.shape[:1],
+        b.shape == W.shape[:1],
         f"{who}: b",
         f"have one number for each of the {len(W)} units",
-        f"shape {np.shape(b)}",
+        f"shape {b.shape}",
     )
     check_finite(f"{who}: W and b", W, b)
+    return W, b
+
+
+def _as_points(
+    who: str, layers: Sequence[Layer], X: Float[ndarray, "s n"]
+) -> Float[ndarray, "s n"]:
+    X, n = np.asarray(X, dtype=float), layers[0][0].shape[1]
+    check_matrix(f"{who}: X", X, "have points as rows")
+    check(
+        X.shape[1] == n,
+        f"{who}: X",
+        f"have a column for each of the {n} inputs",
+        f"shape {X.shape}",
+    )
+    check_finite(f"{who}: X", X)
+    return X
 
 
 def _planes(rows: list[list[Fraction]]) -> list[Plane]:
@@ -260,7 +287,10 @@ def _cut(
     """Cut a cell by the units of a layer, and apply the layer to its pieces."""
     Z, d = W @ cell.slope, W @ cell.offset + b
     length = np.linalg.norm(Z, axis=1)
-    moves = length * thin > 1e-13 * (1 + np.abs(d))  # else constant on the cell
+    reach = np.abs(cell.slope) @ np.abs(cell.corners).max(axis=0)
+    scale = np.abs(W) @ (reach + np.abs(cell.offset)) + np.abs(b)
+    size = np.ptp(cell.corners, axis=0).max()
+    moves = length * size > ROUND * scale  # else constant on the cell
     unit = np.where(moves, length, 1.0)[:, None]
     lines = np.column_stack([np.where(moves[:, None], Z, 0.0), d]) / unit
     pieces = [cell.corners]
@@ -270,7 +300,7 @@ def _cut(
         ]
     for corners in pieces:
         distance = corners @ lines[:, :2].T + lines[:, 2]
-        active = distance.max(axis=0) > thin
+        active = np.where(moves, distance.max(axis=0) > thin, d > ROUND * scale)
         yield Cell(
             corners,
             np.append(cell.pattern, active),

@@ -42,6 +42,14 @@ def test_a_relu_sum_by_hand():
     assert line(np.array([-1.0, 0.0])).tolist() == [-1, 1]
 
 
+@pytest.mark.usefixtures("unchecked")
+def test_numbers_of_any_type_are_connected():
+    for kind in (list, lambda a: np.array(a, np.uint8)):
+        f = relu_sum(kind([0, 1, 2]), kind([3, 1, 2]))
+        assert (f.a, f.c, f.v.tolist(), f.knots.tolist()) == (-2, 3, [3], [1])
+        assert f(kind([0, 1, 2])).tolist() == [3, 1, 2]
+
+
 @given(SIZES, st.integers(1, 3), seeds)
 def test_the_output_is_straight_between_breakpoints_and_bends_there(
     hidden, n, rng
@@ -82,6 +90,33 @@ def test_the_sawtooth_is_found_exactly(L):
     assert_array_equal(y[:, 0], np.arange(2**L + 1) % 2)
 
 
+@pytest.mark.parametrize("scale", [1e-12, 1.0, 1e12])
+def test_a_small_output_bends_beside_a_large_one(scale):
+    W, b = np.ones((3, 1)), -np.array([0.25, 0.5, 0.75])
+    out = np.array([[scale, 0.0, 0.0], [0.0, 1.0, 1.0]])
+    t, _ = breakpoints([(W, b), (out, np.zeros(2))], np.zeros(1), np.ones(1))
+    assert t.tolist() == [0, 0.25, 0.5, 0.75, 1]
+
+
+def test_a_gentle_bend_counts_beside_a_steep_one():
+    W, b = np.ones((2, 1)), -np.array([0.25, 0.5])
+    out = np.array([[1.0, 1e11]])
+    t, _ = breakpoints([(W, b), (out, np.zeros(1))], np.zeros(1), np.ones(1))
+    assert t.tolist() == [0, 0.25, 0.5, 1]
+
+
+@given(SIZES, st.integers(1, 2), seeds)
+def test_a_layer_that_passes_all_on_adds_no_bends(hidden, out, rng):
+    layers = network([1, *hidden, out], rng)
+    start, end = -np.full(1, 5.0), np.full(1, 5.0)
+    want, _ = breakpoints(layers, start, end)
+    *rest, (W, b) = layers  # y = max(0, y) - max(0, -y)
+    both = np.vstack([W, -W]), np.append(b, -b)
+    join = np.hstack([np.eye(out), -np.eye(out)]), np.zeros(out)
+    got, _ = breakpoints([*rest, both, join], start, end)
+    assert_allclose(got, want, atol=1e-12)
+
+
 def test_bends_that_cancel_are_none():
     W = np.array([[1.0], [-1.0]])
     identity = [(W, np.zeros(2)), (np.array([[1.0, -1.0]]), np.zeros(1))]
@@ -91,6 +126,10 @@ def test_bends_that_cancel_are_none():
     constant = [(0 * W, np.ones(2)), (np.ones((1, 2)), np.zeros(1))]
     assert len(breakpoints(constant, -np.ones(1), np.ones(1))[0]) == 2
     assert len(breakpoints(identity, np.ones(1), np.ones(1))[0]) == 2
+    V = np.array([[0.1, 0.2, -0.3]])  # its sum is a rounding error
+    nothing = [(np.ones((3, 1)), np.full(3, -0.3)), (V, np.zeros(1))]
+    assert forward(nothing, np.ones((1, 1)))[0, 0] != 0
+    assert len(breakpoints(nothing, np.zeros(1), np.ones(1))[0]) == 2
 
 
 X, Y = np.array([0.0, 1.0]), np.array([2.0, 3.0])

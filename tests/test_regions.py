@@ -92,6 +92,18 @@ def test_regions_by_hand():
     assert count_regions(cube, np.repeat([0.0, 1.0], 3)) == 27
 
 
+@pytest.mark.usefixtures("unchecked")
+def test_numbers_of_any_type_are_counted():
+    W, b = [[1, 0], [0, 1], [1, 1]], [0, 0, 1]
+    for kind in (int, bool, np.float32, np.longdouble):
+        assert count_regions(np.array(W, kind), np.array(b, kind)) == 7
+    assert count_regions(W, b) == 7
+    net = [(np.array(W), b), ([[1, 1, 1]], [0])]
+    assert forward(net, [[1, 2]]).tolist() == [[7]]
+    assert patterns(net, [[0, 1]]).tolist() == [[False, True, True]]
+    assert len(cells(net, [-2, 2, -2, 2])) == 7
+
+
 def test_nothing_is_rounded():
     W = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
     assert count_regions(W, np.zeros(3)) == 6
@@ -142,6 +154,47 @@ def test_a_large_box_meets_all_regions_of_one_layer(m, rng):
     layers = network([2, m, 1], rng, whole=True)
     found = cells(layers, (-1e3, 1e3, -1e3, 1e3))
     assert len(found) == count_regions(*layers[0])
+
+
+@given(SIZES, st.integers(-8, 8), seeds)
+def test_the_cells_do_not_depend_on_the_scale_of_a_layer(hidden, power, rng):
+    layers = network([2, *hidden, 1], rng, whole=True)
+    want = cells(layers, BOX)
+    scale = 10.0**power
+    if hidden:  # (a W, a b) and then V / a
+        (W, b), (V, c) = layers[:2]
+        layers[:2] = [(scale * W, scale * b), (V / scale, c)]
+    found = cells(layers, BOX)
+    for cell, other in zip(want, found, strict=True):
+        assert_allclose(cell.corners, other.corners, atol=1e-9)
+        assert_array_equal(cell.pattern, other.pattern)
+
+
+@given(SIZES, st.sampled_from([1e-6, 1e6]), seeds)
+def test_the_cells_do_not_depend_on_the_scale_of_the_plane(hidden, scale, rng):
+    layers = network([2, *hidden, 1], rng, whole=True)
+    want = cells(layers, BOX)
+    (W, b), *rest = layers
+    box = tuple(scale * side for side in BOX)
+    found = cells([(W / scale, b), *rest], box)
+    assert [c.pattern.tolist() for c in found] == [
+        c.pattern.tolist() for c in want
+    ]
+
+
+def test_cells_of_small_weights_and_far_boxes():
+    end = np.ones((1, 1)), np.zeros(1)
+    small = [(np.array([[1e-4, 0.0]]), np.zeros(1)), (1e4 * end[0], end[1])]
+    assert len(cells(small, (-1, 1, -1, 1))) == 2  # max(0, x1)
+    far = [(np.array([[1.0, 0.0]]), np.array([-1e6 - 0.5])), end]
+    assert len(cells(far, (1e6, 1e6 + 1, 0, 1))) == 2
+    constant = [
+        (np.zeros((2, 2)), np.array([1e-11, 0.0])),
+        (np.ones((1, 2)), np.zeros(1)),
+    ]
+    (cell,) = cells(constant, BOX)
+    assert cell.pattern.tolist() == [True, False]
+    assert cell.offset.tolist() == [1e-11]
 
 
 def test_cells_by_hand():
@@ -236,6 +289,20 @@ REFUSALS = [
     ),
     (lambda: cells(ONE, (1, 0, 0, 1)), r"box must be left < right"),
     (lambda: cells(ONE, (0, np.inf, 0, 1)), r"box must be finite"),
+    (lambda: cells(ONE, (0, 1, 0)), r"cells: box must be four numbers; got"),
+    (lambda: cells(ONE, None), r"cells: box must be four numbers; got None"),
+    (lambda: cells([np.eye(2)], BOX), r"be pairs \(W, b\); got ndarray"),
+    (lambda: cells([(np.eye(2),)], BOX), r"be pairs \(W, b\); got tuple"),
+    (
+        lambda: patterns(ONE, np.ones((1, 3))),
+        r"X must have a column for each of the 2 inputs; got shape \(1, 3\)",
+    ),
+    (lambda: patterns(ONE, np.full((1, 2), np.nan)), r"X must be finite"),
+    (lambda: forward(ONE, np.full((1, 2), np.inf)), r"X must be finite"),
+    (
+        lambda: folding_network(60, 20, 1, default_rng(0)),
+        r"at most 100,000 subsets of n hyperplanes; got 60 and 20",
+    ),
     (
         lambda: patterns(ONE, np.ones(2)),
         r"patterns: X must have points as rows",
