@@ -27,6 +27,20 @@ Function: TypeAlias = Callable[[ndarray], ndarray]
 DEPENDENT = (
     1e-10  # singular values below this, relative to the largest, are dropped
 )
+FAR = 1e9  # where a sigmoidal function has nearly reached its limits
+
+
+def _values(what: str, f: Function, x: ndarray) -> ndarray:
+    """Return ``f(x)``, one finite number per point, also of a constant function."""
+    y = np.asarray(f(x), dtype=float)
+    check(
+        y.shape in ((), x.shape),
+        f"{what}: f(x)",
+        f"have one value per point ({len(x)})",
+        f"shape {y.shape}",
+    )
+    check_finite(f"{what}: f(x)", y)
+    return np.broadcast_to(y, x.shape)
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +110,13 @@ def combine(
         "have the same activation",
         [net.phi for net in nets],
     )
+    inputs = [net.W.shape[1] for net in nets]
+    check(
+        len({*inputs}) == 1,
+        "combine: nets",
+        "have the same number of inputs",
+        inputs,
+    )
     return Shallow(
         np.concatenate([net.W for net in nets]),
         np.concatenate([net.b for net in nets]),
@@ -117,15 +138,16 @@ def sup_distance(
 ) -> tuple[float, float]:
     r"""Enclose the uniform distance of two functions on an interval.
 
-    On a grid of spacing :math:`h` no point is farther than :math:`h/2` from the grid, so
+    On a grid of spacing :math:`2\delta` no point is farther than :math:`\delta` from the
+    grid, so
 
     .. math:: \max_{\text{grid}} |f - g| \le \lVert f - g \rVert
-              \le \max_{\text{grid}} |f - g| + \tfrac12 h L .
+              \le \max_{\text{grid}} |f - g| + \Lambda \delta .
 
     Args:
         f: a function of arrays.
         g: another.
-        lipschitz: a constant :math:`L` for the difference :math:`f - g`.
+        lipschitz: a constant :math:`\Lambda` for the difference :math:`f - g`.
         low: left end of the interval.
         high: right end.
         points: size of the grid.
@@ -142,10 +164,10 @@ def sup_distance(
         lipschitz,
         "Without such a constant a grid says nothing about what lies between.",
     )
-    x, h = np.linspace(low, high, points, retstep=True)
-    seen = np.abs(f(x) - g(x))
-    check_finite("sup_distance: f - g on the grid", seen)
-    return float(seen.max()), float(seen.max() + lipschitz * h / 2)
+    x = np.linspace(low, high, points)
+    delta = (high - low) / (points - 1) / 2
+    seen = np.abs(_values("sup_distance", f, x) - _values("sup_distance", g, x))
+    return float(seen.max()), float(seen.max() + lipschitz * delta)
 
 
 def bernstein(
@@ -160,13 +182,19 @@ def bernstein(
     """
     check_whole("bernstein: k", k, 1)
     check(
+        np.ndim(x) == 1,
+        "bernstein: x",
+        "be a vector of points",
+        f"shape {np.shape(x)}",
+    )
+    check(
         bool(((x >= 0) & (x <= 1)).all()),
         "bernstein: x",
         "lie between 0 and 1",
         x,
     )
     j = np.arange(k + 1)
-    return binom.pmf(j, k, x[:, None]) @ f(j / k)
+    return binom.pmf(j, k, x[:, None]) @ _values("bernstein", f, j / k)
 
 
 def sigmoid_to_tanh(net: Shallow) -> Shallow:
@@ -201,7 +229,15 @@ def staircase(
     """
     check_whole("staircase: m", m, 1)
     check(steepness > 0, "staircase: steepness", "be positive", steepness)
-    heights = f(np.arange(m + 1) / m)
+    ends = phi(np.array([-FAR, FAR]))
+    check(
+        bool((np.abs(ends - np.array([0.0, 1.0])) < 0.01).all()),
+        "staircase: phi",
+        "tend to 0 on the left and to 1 on the right",
+        f"{ends[0]:.3g} at {-FAR:.0e} and {ends[1]:.3g} at {FAR:.0e}",
+        "For tanh, build it of logistic units and use sigmoid_to_tanh.",
+    )
+    heights = _values("staircase", f, np.arange(m + 1) / m)
     t = (np.arange(1, m + 1) - 0.5) / m
     W = np.full((m, 1), float(steepness))
     return Shallow(W, -steepness * t, np.diff(heights), float(heights[0]), phi)
@@ -225,6 +261,13 @@ def power(
         derivative: :math:`\varphi^{(k)}(b)`, which must not be zero.
     """
     check_whole("power: k", k, 1)
+    check(
+        k <= 1000,
+        "power: k",
+        "be at most 1000",
+        k,
+        "Its weights are no floats.",
+    )
     check(h > 0, "power: h", "be positive", h)
     check(
         derivative != 0,
@@ -234,8 +277,9 @@ def power(
         "Choose another b; a polynomial of degree less than k has none.",
     )
     j = np.arange(k + 1)
-    binomials = np.array([comb(k, i) for i in j])
-    a = (-1.0) ** (k - j) * binomials / (h**k * derivative)
+    binomials = np.array([float(comb(k, i)) for i in j])
+    with np.errstate(over="ignore", divide="ignore"):  # Shallow refuses ∞
+        a = (-1.0) ** (k - j) * binomials / (np.float64(h) ** k * derivative)
     c = a[0] * phi(np.array([float(b)]))[0]
     return Shallow(h * j[1:, None], np.full(k, float(b)), a[1:], float(c), phi)
 
@@ -248,9 +292,9 @@ def uniform_fit(
     .. math:: \min_{a, t}\; t \quad \text{such that} \quad
               -t \le y_i - (Ha)_i \le t
 
-    The columns are replaced by an orthonormal basis of their span first, because units
-    resemble each other. Directions with singular values below ``DEPENDENT`` times the
-    largest are dropped.
+    Columns and ``y`` are scaled to the maximum 1 first. Then the columns are replaced by
+    an orthonormal basis of their span, because units resemble each other; directions with
+    singular values below ``DEPENDENT`` times the largest are dropped.
     """
     check_matrix("uniform_fit: H", H, "have one row per point")
     check(
@@ -260,17 +304,25 @@ def uniform_fit(
         f"shape {y.shape}",
     )
     check_finite("uniform_fit: H and y", H, y)
-    U, size, Vt = np.linalg.svd(H, full_matrices=False)
+    scale, height = np.abs(H).max(axis=0), np.abs(y).max()
+    scale, height = np.where(scale > 0, scale, 1), height if height > 0 else 1.0
+    U, size, Vt = np.linalg.svd(H / scale, full_matrices=False)
     kept = size > DEPENDENT * size[0]
     U, ones = U[:, kept], np.ones((len(H), 1))
     answer = linprog(
         np.append(np.zeros(U.shape[1]), 1.0),
         A_ub=np.block([[-U, -ones], [U, -ones]]),
-        b_ub=np.concatenate([-y, y]),
+        b_ub=np.concatenate([-y, y]) / height,
         bounds=(None, None),
     )
-    u = answer.x[:-1]
-    a = Vt[kept].T @ (u / size[kept])
+    check(
+        answer.success,
+        "uniform_fit: H and y",
+        "give a linear program that can be solved",
+        answer.message,
+    )
+    u = height * answer.x[:-1]
+    a = Vt[kept].T @ (u / size[kept]) / scale
     return a, float(np.abs(y - U @ u).max())
 
 
@@ -286,21 +338,45 @@ def barron_constant(n: int) -> float:
     return float(np.sqrt(2) * np.exp(gammaln((n + 1) / 2) - gammaln(n / 2)))
 
 
-def barron_sample(n: int, m: int, r: float, rng: Generator) -> Shallow:
-    r"""Draw ``m`` steps whose mean is, on average, the bell on a ball of radius ``r``.
+def barron_sample(
+    n: int,
+    m: int,
+    r: float,
+    rng: Generator,
+    centre: Float[ndarray, "n"] | None = None,
+) -> Shallow:
+    r"""Draw ``m`` steps whose mean is, on average, a bell on the ball of radius ``r``.
 
-    Directions :math:`v` are uniform, lengths :math:`\rho` have the density proportional
-    to :math:`\rho^n e^{-\rho^2/2}`, places :math:`t` are uniform on :math:`[-r, r]`, and
+    The bell :math:`f(x) = e^{-\lVert x - p \rVert^2 / 2}` around the centre :math:`p` has
+    :math:`\hat f(u)` with the phase :math:`-u \cdot p`. Directions :math:`v` are uniform,
+    lengths :math:`\rho` have the density proportional to :math:`\rho^n e^{-\rho^2/2}`,
+    places :math:`t` are uniform on :math:`[-r, r]`, and
 
-    .. math:: f(x) = 1 - \mathbb{E}\bigl[ 2 r C_f \sin(\rho t) \operatorname{sgn}(t)\,
-              \mathbb{1}[ \operatorname{sgn}(t) (v \cdot x - t) > 0 ] \bigr] .
+    .. math:: f(x) = f(0) - \mathbb{E}\bigl[ 2 r C_f \sin(\rho t - \rho\, v \cdot p)
+              \operatorname{sgn}(t)\, \mathbb{1}[ \operatorname{sgn}(t) (v \cdot x - t) > 0 ]
+              \bigr] .
+
+    Args:
+        n: dimension.
+        m: number of units.
+        r: radius of the ball, around zero.
+        rng: source of randomness.
+        centre: :math:`p`; zero, if it is left out.
     """
     check_whole("barron_sample: m", m, 1)
     check(r > 0, "barron_sample: r", "be positive", r)
     C = barron_constant(n)
+    p = np.zeros(n) if centre is None else centre
+    check(
+        p.shape == (n,),
+        "barron_sample: centre",
+        f"be a point with {n} coordinates",
+        f"shape {p.shape}",
+    )
     v = rng.normal(size=(m, n))
     v = v / np.linalg.norm(v, axis=1, keepdims=True)
     rho = np.sqrt(rng.chisquare(n + 1, m))
     t = rng.uniform(-r, r, m)
-    a = -2 * r * C * np.sin(rho * t) * np.sign(t) / m
-    return Shallow(np.sign(t)[:, None] * v, -np.abs(t), a, 1.0, step)
+    a = -2 * r * C * np.sin(rho * (t - v @ p)) * np.sign(t) / m
+    c = float(np.exp(-(p @ p) / 2))
+    return Shallow(np.sign(t)[:, None] * v, -np.abs(t), a, c, step)

@@ -168,18 +168,30 @@ def test_dependent_columns_change_nothing(rng):
     assert len(a) == 5
 
 
+@given(seeds)
+def test_the_best_fit_does_not_depend_on_the_sizes_of_the_columns(rng):
+    H, y = rng.normal(size=(15, 3)), rng.normal(size=15)
+    a, error = uniform_fit(H, y)
+    for sizes in ([1e-11, 1, 1e11], [1e-30, 1e30, 1]):
+        b, same = uniform_fit(H * np.array(sizes), 1e30 * y)
+        assert same / 1e30 == pytest.approx(error)
+        assert_allclose(b * sizes / 1e30, a, atol=1e-6)
+
+
 @pytest.mark.parametrize("n", [1, 2, 6])
 def test_drawn_networks_are_the_bell_on_average(n):
     rng, r, m = np.random.default_rng(n), 1.5, 50_000
     X = rng.uniform(-1, 1, (30, n))
     X *= r / np.maximum(np.linalg.norm(X, axis=1, keepdims=True), r)
-    net = barron_sample(n, m, r, rng)
-    G = m * net.units(X) * net.a
-    error = 5 * G.std(axis=1) / np.sqrt(m) + 1e-12
-    bell = np.exp(-(X**2).sum(axis=1) / 2)
-    assert (np.abs(net(X) - bell) <= error).all()
-    assert np.abs(G).max() <= 2 * r * barron_constant(n)
-    assert_allclose(np.linalg.norm(net.W, axis=1), 1)
+    for centre in (None, rng.normal(size=n)):
+        net = barron_sample(n, m, r, rng, centre)
+        G = m * net.units(X) * net.a
+        error = 5 * G.std(axis=1) / np.sqrt(m) + 1e-12
+        gap = X - (0 if centre is None else centre)
+        bell = np.exp(-(gap**2).sum(axis=1) / 2)
+        assert (np.abs(net(X) - bell) <= error).all()
+        assert np.abs(G).max() <= 2 * r * barron_constant(n)
+        assert_allclose(np.linalg.norm(net.W, axis=1), 1)
 
 
 # By hand.
@@ -214,6 +226,32 @@ def test_the_square_is_a_second_difference():
     assert net.a.tolist() == [-8, 4]
     assert net.c == 4
     assert net.W.tolist() == [[0.5], [1.0]]
+
+
+def test_a_tiny_column_is_used():
+    H = np.column_stack([np.ones(101), 1e-11 * GRID, np.zeros(101)])
+    a, error = uniform_fit(H, GRID)
+    assert error < 1e-9
+    assert_allclose(a, [0, 1e11, 0], atol=1e-6)
+
+
+@pytest.mark.parametrize("H", [np.zeros((3, 1)), np.zeros((3, 2))])
+def test_without_columns_the_distance_is_that_of_zero(H):
+    y = np.array([1.0, -3.0, 2.0])
+    assert uniform_fit(H, y)[1] == 3
+    assert uniform_fit(H, 0 * y)[1] == 0
+
+
+def test_a_power_that_needs_more_than_64_bits():
+    net = power(70, 0.25, np.exp, 0.0, 1.0)
+    assert net.a[34] / net.a[69] == -float(comb(70, 35))
+
+
+def test_constants_are_functions_too():
+    constant = lambda t: 1.0  # noqa: E731
+    assert_allclose(bernstein(constant, 5, GRID), 1)
+    assert_allclose(staircase(constant, 5, 9.0)(GRID[:, None]), 1)
+    assert sup_distance(constant, constant, 0.0) == (0, 0)
 
 
 @pytest.mark.parametrize("k", [2, 10, 64])
@@ -254,6 +292,29 @@ REFUSALS = [
         ),
         "nets must have the same activation; got",
     ),
+    (
+        lambda: combine(
+            [Shallow(np.ones((1, n)), ONE, ONE, 0.0, relu) for n in (2, 3)],
+            np.ones(2),
+        ),
+        r"nets must have the same number of inputs; got \[2, 3\]",
+    ),
+    (
+        lambda: staircase(corner, 3, 1.0, tanh),
+        "phi must tend to 0 .* got -1 at -1e.09 and 1 at 1e.09. For tanh",
+    ),
+    (
+        lambda: staircase(corner, 3, 1.0, relu),
+        "phi must tend to 0 on the left and to 1 on the right; got 0 at",
+    ),
+    (
+        lambda: staircase(lambda t: t[1:], 3, 1.0),
+        r"f\(x\) must have one value per point \(4\); got shape \(3,\)",
+    ),
+    (
+        lambda: staircase(lambda t: t * np.nan, 3, 1.0),
+        r"staircase: f\(x\) must be finite",
+    ),
     (lambda: staircase(corner, 0, 1.0), "staircase: m must be a whole number"),
     (lambda: staircase(corner, 3, 0.0), "steepness must be positive; got 0"),
     (
@@ -267,13 +328,21 @@ REFUSALS = [
     ),
     (
         lambda: sup_distance(corner, lambda x: x * np.nan, 1.0),
-        "f - g on the grid must be finite",
+        r"sup_distance: f\(x\) must be finite",
     ),
     (
         lambda: sup_distance(corner, corner, 1.0, points=1),
         "points must be a whole number from 2 on; got 1",
     ),
     (lambda: bernstein(corner, 0, GRID), "k must be a whole number from 1 on"),
+    (
+        lambda: bernstein(corner, 3, 0.5),
+        r"x must be a vector of points; got shape \(\)",
+    ),
+    (
+        lambda: bernstein(lambda t: np.ones((2, 2)), 3, GRID),
+        r"one value per point \(4\); got shape \(2, 2\)",
+    ),
     (lambda: bernstein(corner, 3, GRID - 1), "x must lie between 0 and 1; got"),
     (
         lambda: sigmoid_to_tanh(staircase(corner, 2, 1.0, step)),
@@ -284,6 +353,14 @@ REFUSALS = [
         "derivative must not be zero; got 0.0. Choose another b",
     ),
     (lambda: power(3, 0.0, np.exp, 0.0, 1.0), "power: h must be positive"),
+    (
+        lambda: power(300, 1e-9, np.exp, 0.0, 1.0),
+        "weights must be finite",
+    ),
+    (
+        lambda: power(1001, 0.1, np.exp, 0.0, 1.0),
+        "power: k must be at most 1000; got 1001",
+    ),
     (lambda: power(0, 0.1, np.exp, 0.0, 1.0), "power: k must be a whole"),
     (lambda: uniform_fit(GRID, GRID), "H must have one row per point"),
     (
@@ -294,6 +371,10 @@ REFUSALS = [
         lambda: uniform_fit(GRID[:, None] * np.nan, GRID),
         "H and y must be finite",
     ),
+    (
+        lambda: uniform_fit(np.zeros((0, 2)), np.zeros(0)),
+        r"H must have one row per point; got shape \(0, 2\)",
+    ),
     (lambda: barron_constant(0), "n must be a whole number from 1 on; got 0"),
     (
         lambda: barron_sample(2, 0, 1.0, np.random.default_rng(0)),
@@ -302,6 +383,10 @@ REFUSALS = [
     (
         lambda: barron_sample(2, 3, -1.0, np.random.default_rng(0)),
         "r must be positive; got -1",
+    ),
+    (
+        lambda: barron_sample(2, 3, 1.0, np.random.default_rng(0), ONE),
+        r"centre must be a point with 2 coordinates; got shape \(1,\)",
     ),
 ]
 
