@@ -43,25 +43,26 @@ def evaluate(
         inputs: values of each input, one per sample.
     """
     heard = _heard(weights)
-    x: dict[str, ndarray] = {}
-    for j in _order(heard):
-        if j not in heard:
-            check(
-                j in inputs,
-                "evaluate: inputs",
-                f"have a value for {j}",
-                [*inputs],
-            )
-            x[j] = np.asarray(inputs[j], dtype=float)
-            continue
-        check(j not in inputs, "evaluate: inputs", "hear nobody", j)
-        given = j in biases and j in phi
-        check(
-            given, "evaluate: biases and phi", f"have an entry for {j}", "none"
-        )
+    order = _order(heard)
+    first = [j for j in order if j not in heard]
+    _named("evaluate: inputs", inputs, first)
+    _named("evaluate: biases", biases, heard)
+    _named("evaluate: phi", phi, heard)
+    x = {j: np.asarray(inputs[j], dtype=float) for j in first}
+    shapes = {j: x[j].shape for j in first}
+    equal = len(set(shapes.values())) == 1
+    check(equal, "evaluate: inputs", "be equally long", f"shapes {shapes}")
+    for j in (j for j in order if j in heard):
         z = biases[j] + sum(weights[i, j] * x[i] for i in heard[j])
         x[j] = phi[j](np.asarray(z))
     return x
+
+
+def _named(what: str, given: Iterable[str], units: Iterable[str]) -> None:
+    """Refuse a missing name, and a name that is not asked for."""
+    names = [*given]
+    ok, rule = set(names) == set(units), "have an entry for each of"
+    check(ok, what, f"{rule} {[*units]} and no other", names)
 
 
 def _heard(edges: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
@@ -78,7 +79,7 @@ def _order(heard: Mapping[str, list[str]]) -> list[str]:
     try:
         return list(TopologicalSorter(heard).static_order())
     except CycleError as error:
-        circle = " → ".join(error.args[1])
+        circle = " → ".join(map(str, error.args[1]))
         raise ValueError(
             f"graph: edges must not form a cycle; got {circle}."
         ) from None

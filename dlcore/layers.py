@@ -20,8 +20,8 @@ class Dense:
     r"""The layer :math:`y = \varphi(Wx + b)`.
 
     Attributes:
-        W: weights, a row per unit.
-        b: biases, one per unit.
+        W: weights, a row per unit; whole numbers become floats.
+        b: biases, one per unit; whole numbers become floats.
         phi: activation.
     """
 
@@ -31,6 +31,7 @@ class Dense:
 
     def __post_init__(self) -> None:
         name = type(self).__name__
+        self.W, self.b = _floats(self.W), _floats(self.b)
         check_matrix(f"{name}: W", self.W, "be a matrix, a row per unit")
         check(
             self.b.shape == self.W.shape[:1],
@@ -98,14 +99,19 @@ class Residual(Dense):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        shortcut = (self.inputs,) * 2 if self.V is None else self.V.shape
+        if self.V is None:
+            square = self.outputs == self.inputs
+            what = "Residual: W"
+            check(square, what, "be square without V", f"shape {self.W.shape}")
+            return
+        self.V = _floats(self.V)
         check(
-            shortcut == self.W.shape,
+            self.V.shape == self.W.shape,
             "Residual: V",
             f"have the shape of W, {self.W.shape}",
-            f"shape {shortcut}",
-            "Without V, a layer has as many units as inputs.",
+            f"shape {self.V.shape}",
         )
+        check_finite("Residual: V", self.V)
 
     @property
     def parameters(self) -> list[ndarray]:
@@ -161,3 +167,9 @@ class Concat(Dense):
         kept, new = np.hsplit(dY, [self.inputs])
         dX, gradients = super().backward(X, Z, new)
         return kept + dX, gradients
+
+
+def _floats(a: ndarray) -> ndarray:
+    """Return the array itself if it holds floats, else a copy that does."""
+    a = np.asarray(a)
+    return a if a.dtype.kind == "f" else a.astype(float)

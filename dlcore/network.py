@@ -120,7 +120,7 @@ def fit(
         X: inputs, rows are samples.
         y: targets, as the loss wants them.
         loss: what to make small.
-        optimizer: of the network's parameters.
+        optimizer: of this network's parameters.
         epochs: how often to go through the data.
         rng: source of the order.
         batch: samples per step; without it, all of them.
@@ -134,6 +134,13 @@ def fit(
     check(len(X) == len(y) > 0, "fit: y", f"have {len(X)} targets", len(y))
     batch = len(X) if batch is None else batch
     check_whole("fit: batch", batch, 1)
+    check(
+        [*map(id, optimizer.parameters)] == [*map(id, network.parameters)],
+        "fit: optimizer",
+        "hold the parameters of this network",
+        "other arrays",
+        "Build it with network.parameters.",
+    )
     costs = np.zeros(epochs)
     for epoch in range(epochs):
         order = rng.permutation(len(X)) if batch < len(X) else np.arange(len(X))

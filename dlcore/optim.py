@@ -4,6 +4,7 @@ An optimizer changes the arrays that it was given, in place.
 """
 
 from collections.abc import Sequence
+from math import inf
 
 from numpy import ndarray
 
@@ -19,7 +20,7 @@ class Optimizer:
         check(
             bool(self.parameters), f"{name}: parameters", "not be empty", "none"
         )
-        check(lr > 0, f"{name}: lr", "be positive", lr)
+        check(0 < lr < inf, f"{name}: lr", "be positive and finite", lr)
         self.lr, self.t = lr, 0
 
     def step(self, gradients: Sequence[ndarray]) -> None:
@@ -57,13 +58,13 @@ class Adam(Optimizer):
     .. math::
         m &\leftarrow \beta_1 m + (1 - \beta_1) g,   & \hat m &= m / (1 - \beta_1^t) \\
         v &\leftarrow \beta_2 v + (1 - \beta_2) g^2, & \hat v &= v / (1 - \beta_2^t) \\
-        \theta &\leftarrow \theta - \eta\, \hat m / (\sqrt{\hat v} + \epsilon)
+        \theta &\leftarrow \theta - \eta\, \hat m / (\sqrt{\hat v} + \varepsilon)
 
     Args:
         parameters: what to train.
         lr: step size :math:`\eta`.
         betas: decay rates :math:`(\beta_1, \beta_2)`, each in [0, 1).
-        eps: :math:`\epsilon`, keeps the division finite.
+        eps: :math:`\varepsilon`, keeps the division finite.
     """
 
     def __init__(
@@ -80,6 +81,7 @@ class Adam(Optimizer):
             "lie in [0, 1)",
             betas,
         )
+        check(0 < eps < inf, "Adam: eps", "be positive and finite", eps)
         self.betas, self.eps = betas, eps
         self.m = [0 * p for p in self.parameters]
         self.v = [0 * p for p in self.parameters]

@@ -23,7 +23,7 @@ def is_permutation(P: Float[ndarray, "m k"]) -> bool:
     """Tell whether each row and each column holds one 1 and else zeros."""
     return bool(
         P.ndim == 2
-        and P.shape[0] == P.shape[1]
+        and P.shape[0] == P.shape[1] > 0
         and ((P == 0) | (P == 1)).all()
         and (P.sum(axis=0) == 1).all()
         and (P.sum(axis=1) == 1).all()
@@ -40,9 +40,9 @@ def permute_hidden(
     :math:`W` becomes :math:`W P^\top`.
     """
     changed, here, above = _hidden("permute_hidden", network, layer)
-    ok = sorted(order) == list(range(len(here.b)))
+    whole = all(hasattr(j, "__index__") for j in order)
     check(
-        ok,
+        whole and sorted(order) == list(range(len(here.b))),
         "permute_hidden: order",
         f"hold each of 0 … {len(here.b) - 1} once",
         order,

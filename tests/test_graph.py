@@ -99,17 +99,36 @@ REFUSALS = [
     (lambda: depths([]), r"edges must not be empty"),
     (
         lambda: evaluate(EDGE, {"b": 0.0}, {"b": step}, {}),
-        r"inputs must have a value for a",
+        r"inputs must have an entry for each of \['a'\] and no other; got \[\]",
     ),
     (
         lambda: evaluate(EDGE, {}, {"b": step}, {"a": np.ones(1)}),
-        r"biases and phi must have an entry for b",
+        r"biases must have an entry for each of \['b'\]",
+    ),
+    (
+        lambda: evaluate(EDGE, {"b": 0.0}, {}, {"a": np.ones(1)}),
+        r"phi must have an entry for each of \['b'\]",
     ),
     (
         lambda: evaluate(
             EDGE, {"b": 0.0}, {"b": step}, {"a": np.ones(1), "b": np.ones(1)}
         ),
-        r"inputs must hear nobody; got b",
+        r"inputs must .* no other; got \['a', 'b'\]",
+    ),
+    (
+        lambda: evaluate(
+            EDGE, {"b": 0.0, "B": 1.0}, {"b": step}, {"a": np.ones(1)}
+        ),
+        r"biases must .* no other; got \['b', 'B'\]",
+    ),
+    (
+        lambda: evaluate(
+            EDGE | {("c", "b"): 1.0},
+            {"b": 0.0},
+            {"b": step},
+            {"a": np.ones(1), "c": np.ones(2)},
+        ),
+        r"inputs must be equally long; got shapes \{'a': \(1,\), 'c': \(2,\)",
     ),
 ]
 
@@ -118,6 +137,13 @@ REFUSALS = [
 def test_refuses(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_units_may_be_numbers():
+    assert depths([(1, 2), (2, 3)]) == {1: 0, 2: 1, 3: 2}
+    with pytest.raises(ValueError, match=r"cycle; got (1 → 2 → 1|2 → 1 → 2)"):
+        depths([(1, 2), (2, 1)])
 
 
 def test_a_cycle_is_named_along_its_arrows():

@@ -108,6 +108,31 @@ def test_refusals():
     ):
         Dense(W, np.zeros(3))(np.zeros((5, 3)))
     with pytest.raises(
+        ValueError, match=r"Dense: b must have one bias .* got shape \(\)"
+    ):
+        Dense(W, 1.0)
+    with pytest.raises(
         ValueError, match=r"Residual: V must have the shape of W, \(3, 2\)"
     ):
+        Residual(W, np.zeros(3), relu, np.eye(3))
+    with pytest.raises(ValueError, match="Residual: V must be finite"):
+        Residual(W, np.zeros(3), relu, W * np.nan)
+    with pytest.raises(
+        ValueError,
+        match=r"Residual: W must be square without V; got shape \(3, 2\)",
+    ):
         Residual(W, np.zeros(3))
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_whole_numbers_become_floats_and_floats_stay_where_they_are():
+    W, b = np.array([[1, 2], [3, 4]]), np.array([5, 6])
+    layer = Residual(W, b, relu, W)
+    for p in layer.parameters:
+        assert p.dtype == float
+    layer.W -= 0.5
+    assert W.tolist() == [[1, 2], [3, 4]]
+    assert layer(np.ones((1, 2))).tolist() == [[3 + 7, 7 + 12]]
+    W, b, V = W + 0.5, b + 0.5, np.eye(2)
+    layer = Residual(W, b, relu, V)
+    assert all(p is q for p, q in zip(layer.parameters, [W, b, V], strict=True))

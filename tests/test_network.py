@@ -148,5 +148,10 @@ def test_refusals():
     adam = Adam(network.parameters)
     with pytest.raises(ValueError, match="fit: y must have 4 targets; got 3"):
         fit(network, np.zeros((4, 2)), np.zeros((3, 3)), squared, adam, 1, rng)
+    other = Network([Dense(layer.W.copy(), layer.b.copy())])
+    with pytest.raises(
+        ValueError, match="fit: optimizer must hold the parameters of this net"
+    ):
+        fit(other, np.zeros((4, 2)), np.zeros((4, 3)), squared, adam, 1, rng)
     with pytest.raises(ValueError, match="fit: epochs must be a whole number"):
         fit(network, np.zeros((4, 2)), np.zeros((4, 3)), squared, adam, 0, rng)

@@ -42,8 +42,16 @@ def test_refusals():
         ValueError, match=r"Adam: betas must lie in \[0, 1\); got \(0.9, 1.0\)"
     ):
         Adam([p], betas=(0.9, 1.0))
-    with pytest.raises(ValueError, match="GD: lr must be positive; got 0"):
-        GD([p], lr=0)
+    for lr in (0, np.inf, np.nan):
+        with pytest.raises(
+            ValueError, match=f"GD: lr must be positive and finite; got {lr}"
+        ):
+            GD([p], lr=lr)
+    for eps in (0, -1e-8, np.inf, np.nan):
+        with pytest.raises(
+            ValueError, match="Adam: eps must be positive and finite; got"
+        ):
+            Adam([p], eps=eps)
     with pytest.raises(ValueError, match="GD: parameters must not be empty"):
         GD([], lr=1)
     with pytest.raises(

@@ -115,6 +115,7 @@ def test_sums_of_one_do_not_make_a_permutation():
     assert not is_permutation(np.full((2, 2), 0.5))
     assert not is_permutation(np.array([[2.0, -1.0], [-1.0, 2.0]]))
     assert not is_permutation(np.eye(3)[:2])
+    assert not is_permutation(np.zeros((0, 0)))
 
 
 NET = mlp([2, 3, 1], relu, np.random.default_rng(0))
@@ -130,6 +131,10 @@ REFUSALS = [
     ),
     (
         lambda: permute_hidden(NET, 1, [0, 1, 1]),
+        r"order must hold each of 0 … 2 once",
+    ),
+    (
+        lambda: permute_hidden(NET, 1, [0.0, 1.0, 2.0]),
         r"order must hold each of 0 … 2 once",
     ),
     (
@@ -149,6 +154,7 @@ REFUSALS = [
 ]
 
 
+@pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize(("call", "message"), REFUSALS)
 def test_refuses(call, message):
     with pytest.raises(ValueError, match=message):
