@@ -11,7 +11,7 @@ from jaxtyping import Float
 from numpy import ndarray
 from numpy.random import Generator
 
-from dlcore._check import check, check_whole
+from dlcore._check import check, check_finite, check_matrix, check_whole
 from dlcore.activations import Activation, identity, softmax
 from dlcore.network import Network, mlp
 
@@ -54,9 +54,9 @@ def split(network: Network, layer: int) -> tuple[Network, Network]:
 def gaussian_noise(
     sigma: float, rng: Generator
 ) -> Callable[[ndarray], ndarray]:
-    r"""Return what adds noise, :math:`\tilde x = x + u\sigma\,\epsilon`.
+    r"""Return what adds noise, :math:`\tilde x = x + u\sigma\,\varepsilon`.
 
-    The numbers :math:`\epsilon` are standard normal, and each row has its own level: ``u``
+    The numbers :math:`\varepsilon` are standard normal, and each row has its own level: ``u``
     is uniform between 0 and 1.
     """
     check(0 <= sigma < np.inf, "gaussian_noise: sigma", "be at least 0", sigma)
@@ -81,6 +81,8 @@ def psnr(
         f"have the shape of X, {X.shape}",
         f"shape {X_hat.shape}",
     )
+    check(X.size > 0, "psnr: X", "have pixels", f"shape {X.shape}")
+    check_finite("psnr: X_hat and X", X_hat, X)
     check(peak > 0, "psnr: peak", "be positive", peak)
     error = float(((X_hat - X) ** 2).mean())
     return float(10 * np.log10(peak**2 / error)) if error else np.inf
@@ -95,13 +97,18 @@ def posterior_mean(
         p_i &\propto e^{-\|\tilde x - x_i\|^2 / 2\sigma^2}, \\
         \mathbb{E}[x \mid \tilde x] &= \sum_i p_i x_i
     """
+    check_matrix("posterior_mean: X", X, "have points as rows")
     check(
         X_noisy.ndim == X.ndim == 2 and X_noisy.shape[1] == X.shape[1],
         "posterior_mean: X_noisy",
         "have the columns of X",
         f"shapes {X_noisy.shape} and {X.shape}",
     )
+    check_finite("posterior_mean: X_noisy and X", X_noisy, X)
     check(sigma > 0, "posterior_mean: sigma", "be positive", sigma)
-    # of the square, |x~|^2 is the same for all i, and drops out
+    # of the square, |x~|^2 is the same for all i, and drops out; the rest is exact only
+    # for numbers that are not large, so measure from the mean
+    mean = X.mean(axis=0)
+    X, X_noisy = X - mean, X_noisy - mean
     scores = X_noisy @ X.T - (X**2).sum(axis=1) / 2
-    return softmax(scores / sigma**2) @ X
+    return mean + softmax(scores / sigma**2) @ X

@@ -29,14 +29,14 @@ class Codebook(NamedTuple):
 
 def nearest(X: Float[ndarray, "s n"], words: Float[ndarray, "m n"]) -> Codebook:
     """Give each point to its closest codeword, the first of them at a tie."""
-    check_matrix("nearest: X", X, "have points as rows")
+    X, words = _points("nearest", X), np.asarray(words, float)
     check(
         words.ndim == 2 and len(words) > 0 and words.shape[1] == X.shape[1],
         "nearest: words",
         f"be rows of {X.shape[1]} numbers",
         f"shape {words.shape}",
     )
-    check_finite("nearest: X and words", X, words)
+    check_finite("nearest: words", words)
     squares = ((X[:, None] - words) ** 2).sum(axis=2)
     labels = squares.argmin(axis=1)
     return Codebook(words, labels, float(squares.min(axis=1).mean()) / 2)
@@ -47,8 +47,9 @@ def kmeans(
 ) -> Codebook:
     """Find ``k`` free codewords: each becomes the mean of its points (Lloyd 1982).
 
-    A search starts from points that lie far apart: each is drawn with a probability
-    proportional to its squared distance from those before (Arthur and Vassilvitskii 2007).
+    A search starts from points that tend to lie far apart: each is drawn with a
+    probability proportional to its squared distance from those before (Arthur and
+    Vassilvitskii 2007).
 
     Args:
         X: points as rows.
@@ -56,6 +57,10 @@ def kmeans(
         rng: chooses the points to start from.
         starts: how often to start; the best result is returned.
     """
+    X = _points("kmeans", X)
+    check_whole("kmeans: starts", starts, 1)
+    check_whole("kmeans: k", k, 1)
+    check(k <= len(X), "kmeans: k", f"be at most {len(X)}, as points", k)
 
     def centroids(found: Codebook) -> Float[ndarray, "k n"]:
         words = found.words.copy()  # a codeword without points stays
@@ -71,9 +76,6 @@ def kmeans(
             words = np.vstack([words, rng.choice(X, 1, p=p)])
         return words
 
-    _check_search("kmeans", X, starts)
-    check_whole("kmeans: k", k, 1)
-    check(k <= len(X), "kmeans: k", f"be at most {len(X)}, as points", k)
     return min(
         (_settle(X, start(), centroids) for _ in range(starts)),
         key=lambda found: found.cost,
@@ -90,11 +92,12 @@ def binary_code(
 
     Args:
         X: points as rows, more than there are bits.
-        bits: length of the code.
+        bits: length of the code, at most 16: there are 2^bits codewords.
         rng: chooses where to start: from some of the points, or from random codes.
         starts: how often to start; the best result is returned.
     """
-    _check_search("binary_code", X, starts)
+    X = _points("binary_code", X)
+    check_whole("binary_code: starts", starts, 1)
     check_whole("binary_code: bits", bits, 1)
     check(
         bits < len(X),
@@ -102,6 +105,7 @@ def binary_code(
         f"be fewer than the {len(X)} points",
         bits,
     )
+    check(bits <= 16, "binary_code: bits", "be at most 16", bits)
     design = np.hstack([np.ones((2**bits, 1)), corners(bits)])
 
     def best_corners(labels: Int[ndarray, "s"]) -> Float[ndarray, "m n"]:
@@ -134,7 +138,11 @@ def _settle(
     return found
 
 
-def _check_search(who: str, X: Float[ndarray, "s n"], starts: int) -> None:
+def _points(who: str, X: ndarray) -> Float[ndarray, "s n"]:
+    """Return points as floats: the means of whole numbers are not whole."""
     check_matrix(f"{who}: X", X, "have points as rows")
+    X = np.asarray(X, float)
     check_finite(f"{who}: X", X)
-    check_whole(f"{who}: starts", starts, 1)
+    size = float(np.abs(X).max())
+    check(size <= 1e150, f"{who}: X", "have squares that are finite", size)
+    return X

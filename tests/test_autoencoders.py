@@ -101,6 +101,13 @@ def test_posterior_mean_of_patterns_is_the_modern_update():
     assert_allclose(posterior_mean(x, X, 0.5), modern_update(x, X, beta=4.0))
 
 
+def test_posterior_mean_does_not_depend_on_the_origin():
+    X, noisy = np.array([[0.0], [1.0]]), np.array([[0.25], [0.5]])
+    p = 1 / (1 + np.exp((1 - 2 * noisy) / 0.5))  # by hand, sigma = 1/2
+    assert_allclose(posterior_mean(noisy, X, 0.5), p)
+    assert_allclose(posterior_mean(noisy + 2**30, X + 2**30, 0.5) - 2**30, p)
+
+
 def test_without_noise_the_closest_point_is_returned():
     X = default_rng(0).normal(size=(50, 3))
     assert_allclose(posterior_mean(X + 1e-6, X, 1e-3), X)
@@ -120,6 +127,13 @@ NET = mlp([2, 2], tanh, default_rng(0))
         (lambda: gaussian_noise(-1, default_rng(0)), "be at least 0; got -1"),
         (lambda: gaussian_noise(np.nan, default_rng(0)), "got nan"),
         (lambda: psnr(ONE, ONE[0]), r"shape of X, \(2,\); got shape \(2, 2\)"),
+        (lambda: psnr(ONE[:0], ONE[:0]), r"have pixels; got shape \(0, 2\)"),
+        (lambda: psnr(ONE * np.nan, ONE), "X_hat and X must be finite"),
+        (lambda: posterior_mean(ONE, ONE[:0], 1), "X must have points as rows"),
+        (
+            lambda: posterior_mean(ONE * np.nan, ONE, 1),
+            "X_noisy and X must be finite",
+        ),
         (lambda: psnr(ONE, ONE, 0), "peak must be positive; got 0"),
         (lambda: posterior_mean(ONE, ONE, 0), "sigma must be positive; got 0"),
         (

@@ -83,6 +83,16 @@ def test_nearest_by_hand():
     assert nearest(X, np.array([[0.0, 0], [2, 0]])).labels[2] == 0  # a tie
 
 
+@pytest.mark.usefixtures("unchecked")  # whole numbers
+def test_whole_numbers_are_points_like_others():
+    X = np.array([[0, 0], [1, 1], [5, 5], [8, 9]])  # means are halves
+    for search, m in ((kmeans, 2), (kmeans, 3), (binary_code, 2)):
+        whole, floats = (search(Y, m, default_rng(0)) for Y in (X, X + 0.0))
+        assert_array_equal(whole.words, floats.words)
+        assert whole.cost == floats.cost
+    assert kmeans(X, 3, default_rng(0)).cost == pytest.approx(1 / 8)
+
+
 def test_repeated_points_leave_words_without_points():
     found = kmeans(np.ones((4, 2)), 3, default_rng(0))
     assert found.cost == 0
@@ -110,7 +120,10 @@ ONE, RNG = np.ones((2, 2)), default_rng(0)
         (lambda: binary_code(ONE, 0, RNG), "bits must be a whole .*; got 0"),
         (lambda: binary_code(ONE, 2, RNG), "fewer than the 2 points; got 2"),
         (lambda: nearest(ONE, np.ones((1, 3))), "words must be rows of 2"),
-        (lambda: nearest(ONE, np.nan * ONE), "X and words must be finite"),
+        (lambda: binary_code(np.eye(50), 40, RNG), "be at most 16; got 40"),
+        (lambda: kmeans(ONE * 1e200, 1, RNG), "squares .* finite; got 1e.200"),
+        (lambda: nearest(ONE, np.nan * ONE), "words must be finite"),
+        (lambda: nearest(np.nan * ONE, ONE), "X must be finite"),
     ],
 )
 @pytest.mark.usefixtures("unchecked")
