@@ -19,14 +19,18 @@ from scipy.optimize import linprog
 from scipy.special import gammaln
 from scipy.stats import binom
 
-from dlcore._check import check, check_finite, check_matrix, check_whole
+from dlcore._check import (
+    check,
+    check_columns,
+    check_finite,
+    check_matrix,
+    check_whole,
+)
 from dlcore.activations import sigmoid, step, tanh
 
 Function: TypeAlias = Callable[[ndarray], ndarray]
 
-DEPENDENT = (
-    1e-10  # singular values below this, relative to the largest, are dropped
-)
+DEPENDENT = 1e-10  # part of the largest singular value that counts as zero
 FAR = 1e9  # where a sigmoidal function has nearly reached its limits
 
 
@@ -78,11 +82,12 @@ class Shallow:
 
     def units(self, X: Float[ndarray, "s n"]) -> Float[ndarray, "s m"]:
         """Return the answers of the hidden units, one column for each."""
-        check(
-            X.ndim == 2 and X.shape[1] == self.W.shape[1],
+        n = self.W.shape[1]
+        check_columns(
             "Shallow: X",
-            f"have one column per input ({self.W.shape[1]})",
-            f"shape {X.shape}",
+            X,
+            n,
+            f"have one column per input ({n})",
             "On the line, pass x[:, None].",
         )
         return self.phi(X @ self.W.T + self.b)

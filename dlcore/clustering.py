@@ -16,7 +16,7 @@ from numpy import ndarray
 from numpy.random import Generator
 
 from dlcore._check import check, check_finite, check_matrix, check_whole
-from dlcore.neurons import corners
+from dlcore.neurons import MAX_BITS, corners
 
 
 class Codebook(NamedTuple):
@@ -37,7 +37,7 @@ def nearest(X: Float[ndarray, "s n"], words: Float[ndarray, "m n"]) -> Codebook:
         f"shape {words.shape}",
     )
     check_finite("nearest: words", words)
-    squares = ((X[:, None] - words) ** 2).sum(axis=2)
+    squares = _squares(X, words)
     labels = squares.argmin(axis=1)
     return Codebook(words, labels, float(squares.min(axis=1).mean()) / 2)
 
@@ -71,7 +71,7 @@ def kmeans(
     def start() -> Float[ndarray, "k n"]:
         words = rng.choice(X, 1)
         while len(words) < k:
-            p = ((X[:, None] - words) ** 2).sum(axis=2).min(axis=1)
+            p = _squares(X, words).min(axis=1)
             p = p / p.sum() if p.any() else np.full(len(X), 1 / len(X))
             words = np.vstack([words, rng.choice(X, 1, p=p)])
         return words
@@ -105,7 +105,12 @@ def binary_code(
         f"be fewer than the {len(X)} points",
         bits,
     )
-    check(bits <= 16, "binary_code: bits", "be at most 16", bits)
+    check(
+        bits <= MAX_BITS,
+        "binary_code: bits",
+        f"be at most {MAX_BITS}",
+        bits,
+    )
     design = np.hstack([np.ones((2**bits, 1)), corners(bits)])
 
     def best_corners(labels: Int[ndarray, "s"]) -> Float[ndarray, "m n"]:
@@ -124,6 +129,13 @@ def binary_code(
         ),
         key=lambda found: found.cost,
     )
+
+
+def _squares(
+    X: Float[ndarray, "s n"], words: Float[ndarray, "m n"]
+) -> Float[ndarray, "s m"]:
+    """Return the squared distance of each point from each codeword."""
+    return ((X[:, None] - words) ** 2).sum(axis=2)
 
 
 def _settle(

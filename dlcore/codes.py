@@ -9,7 +9,13 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from numpy import ndarray
 
-from dlcore._check import check, check_finite, check_matrix, check_whole
+from dlcore._check import (
+    check,
+    check_columns,
+    check_finite,
+    check_matrix,
+    check_whole,
+)
 from dlcore.neurons import MAX_BITS, corners, sign
 from dlcore.perceptron import separate
 
@@ -117,10 +123,7 @@ def _check_scores(
     who: str, Z: Float[ndarray, "s m"], code: Float[ndarray, "classes m"]
 ) -> None:
     _check_code(who, code)
-    check(
-        Z.ndim == 2 and Z.shape[1] == code.shape[1],
-        f"{who}: Z",
-        f"have one score per unit ({code.shape[1]}) in each row",
-        f"shape {Z.shape}",
-    )
+    m = code.shape[1]
+    must = f"have one score per unit ({m}) in each row"
+    check_columns(f"{who}: Z", Z, m, must)
     check_finite(f"{who}: Z", Z)

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from dlcore._check import check, check_finite, check_matrix
+from dlcore._check import check, check_columns, check_finite, check_matrix
 from dlcore.activations import Activation, identity
 
 
@@ -60,13 +60,8 @@ class Dense:
         self, X: Float[ndarray, "s n"]
     ) -> tuple[Float[ndarray, "s k"], Float[ndarray, "s m"]]:
         """Return the outputs, and the weighted sums that :meth:`backward` needs."""
-        check(
-            X.ndim == 2 and X.shape[1] == self.inputs,
-            f"{type(self).__name__}: X",
-            f"have {self.inputs} columns",
-            f"shape {X.shape}",
-            "Rows are samples.",
-        )
+        what = f"{type(self).__name__}: X"
+        check_columns(what, X, self.inputs, hint="Rows are samples.")
         Z = X @ self.W.T + self.b
         return self.phi(Z), Z
 

@@ -72,7 +72,7 @@ def standard_errors(
             = \hat\sigma^2 \sum_{k=1}^{n} \frac{v_{jk}^2}{d_k^2}
     """
     _check_data("standard_errors", X, y)
-    _, d, V = _svd(X)
+    U, d, V = _svd(X)
     s, n = X.shape
     check(
         len(d) == n,
@@ -88,7 +88,7 @@ def standard_errors(
         f"shape {X.shape}",
         "No residual is left to estimate the noise from.",
     )
-    r = y - X @ ols(X, y)
+    r = y - U @ (U.T @ y)
     variance = r @ r / (s - n)
     return np.sqrt(variance * ((V / d) ** 2).sum(axis=1))
 

@@ -43,9 +43,8 @@ def logistic_gradient(
         f"shape {np.shape(y)}",
     )
     flip = 1 - 2 * y
-    residual = flip * sigmoid(
-        flip * (X @ w + b)
-    )  # p − y, exact also near p = 1
+    # p − y, exact also near p = 1
+    residual = flip * sigmoid(flip * (X @ w + b))
     return design(X).T @ residual / len(X)
 
 

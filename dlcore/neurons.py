@@ -15,7 +15,7 @@ from jaxtyping import Float
 from numpy import ndarray
 from numpy.random import Generator
 
-from dlcore._check import check, check_finite
+from dlcore._check import check, check_columns, check_finite
 
 Unit: TypeAlias = Callable[
     [Float[ndarray, "n"], float, Float[ndarray, "s n"]], Float[ndarray, "s"]
@@ -88,12 +88,8 @@ class Neuron:
 
     def __call__(self, X: Float[ndarray, "s n"]) -> Float[ndarray, "s"]:
         """Return the answers to the rows of ``X``."""
-        check(
-            X.ndim == 2 and X.shape[1] == len(self.w),
-            "Neuron: X",
-            f"have one column per weight ({len(self.w)})",
-            f"shape {X.shape}",
-        )
+        must = f"have one column per weight ({len(self.w)})"
+        check_columns("Neuron: X", X, len(self.w), must)
         return self.phi(X @ self.w + self.b)
 
 
@@ -204,12 +200,8 @@ def _check_bits(
         "hold only the bits 0 and 1",
         np.unique(X),
     )
-    check(
-        X.ndim == 2 and X.shape[1] == w.shape[-1],
-        f"{who}: X",
-        f"have one column per synapse ({w.shape[-1]})",
-        f"shape {X.shape}",
-    )
+    n = w.shape[-1]
+    check_columns(f"{who}: X", X, n, f"have one column per synapse ({n})")
     check(
         np.shape(theta) in ((), w.shape[:-1]) and not np.isnan(theta).any(),
         f"{who}: theta",

@@ -6,7 +6,13 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from dlcore._check import check, check_finite, check_matrix, check_whole
+from dlcore._check import (
+    check,
+    check_columns,
+    check_finite,
+    check_matrix,
+    check_whole,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,22 +31,12 @@ class PCA:
 
     def encode(self, X: Float[ndarray, "s n"]) -> Float[ndarray, "s k"]:
         """Return the coordinates along the axes."""
-        check(
-            X.ndim == 2 and X.shape[1] == len(self.mean),
-            "PCA: X",
-            f"have {len(self.mean)} columns",
-            f"shape {X.shape}",
-        )
+        check_columns("PCA: X", X, len(self.mean))
         return (X - self.mean) @ self.V.T
 
     def decode(self, Z: Float[ndarray, "s k"]) -> Float[ndarray, "s n"]:
         """Return the points with the given coordinates."""
-        check(
-            Z.ndim == 2 and Z.shape[1] == len(self.V),
-            "PCA: Z",
-            f"have {len(self.V)} columns",
-            f"shape {Z.shape}",
-        )
+        check_columns("PCA: Z", Z, len(self.V))
         return self.mean + Z @ self.V
 
     def __call__(self, X: Float[ndarray, "s n"]) -> Float[ndarray, "s n"]:

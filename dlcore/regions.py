@@ -17,7 +17,13 @@ from jaxtyping import Bool, Float
 from numpy import ndarray
 from numpy.random import Generator
 
-from dlcore._check import check, check_finite, check_matrix, check_whole
+from dlcore._check import (
+    check,
+    check_columns,
+    check_finite,
+    check_matrix,
+    check_whole,
+)
 
 Layer: TypeAlias = tuple[Float[ndarray, "_ _"], Float[ndarray, "_"]]
 Plane: TypeAlias = tuple[Fraction, ...]  # weights and bias, first weight 1
@@ -240,12 +246,8 @@ def _as_points(
 ) -> Float[ndarray, "s n"]:
     X, n = np.asarray(X, dtype=float), layers[0][0].shape[1]
     check_matrix(f"{who}: X", X, "have points as rows")
-    check(
-        X.shape[1] == n,
-        f"{who}: X",
-        f"have a column for each of the {n} inputs",
-        f"shape {X.shape}",
-    )
+    must = f"have a column for each of the {n} inputs"
+    check_columns(f"{who}: X", X, n, must)
     check_finite(f"{who}: X", X)
     return X
 
