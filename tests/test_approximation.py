@@ -282,6 +282,10 @@ REFUSALS = [
         r"one column per input \(1\); got shape \(101,\). .* x\[:, None\]",
     ),
     (
+        lambda: staircase(corner, 3, 1.0)(np.ones((4, 2))),
+        r"one column per input \(1\); got shape \(4, 2\)",
+    ),
+    (
         lambda: combine([staircase(corner, 2, 1.0)], np.ones(2)),
         r"factors must be one number for each network \(1\); got 2",
     ),
