@@ -28,6 +28,20 @@ def depths(edges: Iterable[tuple[str, str]]) -> dict[str, int]:
     return depth
 
 
+def layout(
+    edges: Iterable[tuple[str, str]],
+) -> dict[str, tuple[float, float]]:
+    """Return where to draw each unit: its depth, and its place among its equals."""
+    columns: dict[int, list[str]] = {}
+    for unit, depth in depths(edges).items():
+        columns.setdefault(depth, []).append(unit)
+    return {
+        unit: (float(depth), (len(units) - 1) / 2 - k)
+        for depth, units in columns.items()
+        for k, unit in enumerate(units)
+    }
+
+
 def evaluate(
     weights: Mapping[tuple[str, str], float],
     biases: Mapping[str, float],

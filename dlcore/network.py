@@ -14,6 +14,7 @@ from dlcore.activations import Activation, identity
 from dlcore.layers import Dense
 from dlcore.losses import Loss
 from dlcore.optim import Optimizer
+from dlcore.training import batches, check_cost
 
 
 @dataclass(eq=False)
@@ -132,8 +133,6 @@ def fit(
     """
     check_whole("fit: epochs", epochs, 1)
     check(len(X) == len(y) > 0, "fit: y", f"have {len(X)} targets", len(y))
-    batch = len(X) if batch is None else batch
-    check_whole("fit: batch", batch, 1)
     check(
         [*map(id, optimizer.parameters)] == [*map(id, network.parameters)],
         "fit: optimizer",
@@ -143,11 +142,10 @@ def fit(
     )
     costs = np.zeros(epochs)
     for epoch in range(epochs):
-        order = rng.permutation(len(X)) if batch < len(X) else np.arange(len(X))
-        for start in range(0, len(X), batch):
-            rows = order[start : start + batch]
+        for rows in batches(len(X), batch, rng):
             inputs = X[rows] if corrupt is None else corrupt(X[rows])
             cost, gradients = network.gradient(inputs, y[rows], loss)
+            check_cost("fit", cost, epoch)
             optimizer.step(gradients)
             costs[epoch] += cost * len(rows) / len(X)
     return costs

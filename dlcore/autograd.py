@@ -1,0 +1,405 @@
+r"""Reverse-mode automatic differentiation: arrays that remember how they were made.
+
+A :class:`Tensor` holds an array. An operation on tensors computes its result, and keeps
+for each tensor it came from a rule that carries a gradient back: from
+:math:`\delta_y = \partial J / \partial y` to
+:math:`\delta_x = (\partial y / \partial x)^\top \delta_y`. Calling
+:meth:`Tensor.backward` on a scalar applies these rules from the last operation to the
+first.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeAlias, Union
+
+import numpy as np
+from numpy import ndarray
+
+from dlcore._check import check
+
+Pull: TypeAlias = Callable[[ndarray], ndarray]
+Operand: TypeAlias = Union["Tensor", ndarray, float]
+Axes: TypeAlias = int | tuple[int, ...] | None
+
+_recording = True
+
+
+@contextmanager
+def no_grad() -> Iterator[None]:
+    """Compute without remembering how, as one does when nothing is trained."""
+    global _recording
+    before, _recording = _recording, False
+    try:
+        yield
+    finally:
+        _recording = before
+
+
+class Tensor:
+    """An array, its gradient, and how it was made.
+
+    Attributes:
+        data: the numbers.
+        grad: after :meth:`backward`, the gradient of that scalar; of the same shape.
+        op: the operation that made it; empty for what the user made.
+        edges: for each tensor that it was made from, that tensor and the rule that
+            carries a gradient back to it.
+        needs_grad: whether gradients are wanted here, or further back.
+    """
+
+    __array_ufunc__ = None  # array + tensor is a tensor: NumPy leaves it to us
+
+    def __init__(self, data: Any, needs_grad: bool = False) -> None:
+        check(
+            not isinstance(data, Tensor),
+            "Tensor: data",
+            "be numbers or an array",
+            "a Tensor",
+            "Use its .data.",
+        )
+        array = np.asarray(data)
+        self.data: ndarray = (
+            array if array.dtype.kind == "f" else array.astype(float)
+        )
+        self.grad: ndarray | None = None
+        self.op = ""
+        self.edges: list[tuple[Tensor, Pull]] = []
+        self.needs_grad = needs_grad
+
+    def __repr__(self) -> str:
+        origin = f", op={self.op!r}" if self.op else ""
+        return f"Tensor({self.data}{origin})"
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the array."""
+        return self.data.shape
+
+    @property
+    def size(self) -> int:
+        """Number of numbers."""
+        return self.data.size
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return self.data.ndim
+
+    def item(self) -> float:
+        """Return the only number."""
+        return float(self.data.item())
+
+    def backward(self) -> None:
+        """Set the gradient of this scalar on every tensor that it was made from.
+
+        What the user made adds it to the gradient that is there; the results of
+        operations overwrite theirs.
+        """
+        check(
+            self.size == 1,
+            "backward: the tensor",
+            "be a scalar",
+            f"shape {self.shape}" + (f" from {self.op}" if self.op else ""),
+            "Take its .sum() or .mean() first.",
+        )
+        check(
+            self.needs_grad,
+            "backward: the tensor",
+            "come from one that needs a gradient",
+            f"{self!r}",
+            "Make a Parameter, or Tensor(..., needs_grad=True), outside no_grad().",
+        )
+        check(
+            bool(np.isfinite(self.data).all()),
+            "backward: the scalar",
+            "be finite",
+            self.item(),
+            "Take a smaller step size, or look for a logarithm or a quotient of zero.",
+        )
+        gradients = {id(self): np.ones_like(self.data)}
+        for tensor in reversed(history(self)):
+            g = gradients.pop(id(tensor))
+            if tensor.edges or tensor.grad is None:
+                tensor.grad = g
+            else:
+                tensor.grad = tensor.grad + g
+            for source, pull in tensor.edges:
+                part = _gather(pull(g), source.shape)
+                known = gradients.get(id(source))
+                gradients[id(source)] = part if known is None else known + part
+
+    # Each operation: its value, and how a gradient g goes back to each operand.
+
+    def __add__(self, other: Operand) -> "Tensor":
+        a, b = _pair("add", self, other)
+        return _record(
+            "add", a.data + b.data, (a, lambda g: g), (b, lambda g: g)
+        )
+
+    def __mul__(self, other: Operand) -> "Tensor":
+        a, b = _pair("mul", self, other)
+        return _record(
+            "mul",
+            a.data * b.data,
+            (a, lambda g: g * b.data),
+            (b, lambda g: g * a.data),
+        )
+
+    def __truediv__(self, other: Operand) -> "Tensor":
+        a, b = _pair("div", self, other)
+        y = a.data / b.data
+        return _record(
+            "div", y, (a, lambda g: g / b.data), (b, lambda g: -g * y / b.data)
+        )
+
+    def __pow__(self, k: float) -> "Tensor":
+        check(
+            isinstance(k, int | float),
+            "pow: the exponent",
+            "be a number",
+            type(k).__name__,
+            "Write a ** b as (b * a.log()).exp().",
+        )
+        x = self.data
+        return _record("pow", x**k, (self, lambda g: g * (k * x ** (k - 1))))
+
+    def __matmul__(self, other: Operand) -> "Tensor":
+        a, b = self, _tensor(other, self)
+        check(
+            a.ndim >= 2 and b.ndim >= 2 and a.shape[-1] == b.shape[-2],
+            "matmul: the operands",
+            "have shapes (…, n, k) and (…, k, m)",
+            f"{a.shape} and {b.shape}",
+        )
+        _fit("matmul", a.shape[:-2], b.shape[:-2])
+        return _record(
+            "matmul",
+            a.data @ b.data,
+            (a, lambda g: g @ b.data.mT),
+            (b, lambda g: (g.mT @ a.data).mT),
+        )
+
+    def exp(self) -> "Tensor":  # noqa: D102
+        y = np.exp(self.data)
+        return _record("exp", y, (self, lambda g: g * y))
+
+    def log(self) -> "Tensor":
+        """Return the natural logarithm; the numbers must be positive."""
+        x = self.data
+        check(
+            bool((x > 0).all()), "log: the numbers", "be positive", f"{x.min()}"
+        )
+        return _record("log", np.log(x), (self, lambda g: g / x))
+
+    def abs(self) -> "Tensor":  # noqa: D102
+        x = self.data
+        return _record("abs", np.abs(x), (self, lambda g: g * np.sign(x)))
+
+    def tanh(self) -> "Tensor":  # noqa: D102
+        y = np.tanh(self.data)
+        return _record("tanh", y, (self, lambda g: g * (1 - y * y)))
+
+    def sigmoid(self) -> "Tensor":  # noqa: D102
+        y = 0.5 * (1 + np.tanh(0.5 * self.data))
+        return _record("sigmoid", y, (self, lambda g: g * y * (1 - y)))
+
+    def relu(self) -> "Tensor":  # noqa: D102
+        y = np.maximum(self.data, 0)
+        return _record("relu", y, (self, lambda g: g * (y > 0)))
+
+    def sum(self, axis: Axes = None, keepdims: bool = False) -> "Tensor":  # noqa: D102
+        x = self.data
+        y = x.sum(axis=axis, keepdims=keepdims)
+        return _record(
+            "sum", y, (self, lambda g: _spread(g, x.shape, axis, keepdims))
+        )
+
+    def mean(self, axis: Axes = None, keepdims: bool = False) -> "Tensor":  # noqa: D102
+        total = self.sum(axis, keepdims)
+        return total * (total.size / self.size)
+
+    def max(self, axis: Axes = None, keepdims: bool = False) -> "Tensor":
+        """Return the largest; where several are, they share the gradient equally."""
+        x = self.data
+        y = x.max(axis=axis, keepdims=keepdims)
+
+        def pull(g: ndarray) -> ndarray:
+            largest = x == _spread(y, x.shape, axis, keepdims)
+            share = largest / largest.sum(axis=axis, keepdims=True)
+            return _spread(g, x.shape, axis, keepdims) * share
+
+        return _record("max", y, (self, pull))
+
+    def reshape(self, *shape: int) -> "Tensor":  # noqa: D102
+        x = self.data
+        return _record(
+            "reshape", x.reshape(shape), (self, lambda g: g.reshape(x.shape))
+        )
+
+    @property
+    def T(self) -> "Tensor":
+        """The last two axes exchanged."""
+        check(
+            self.ndim >= 2,
+            "T: the tensor",
+            "have two axes",
+            f"shape {self.shape}",
+        )
+        return _record("T", self.data.mT, (self, lambda g: g.mT))
+
+    def __getitem__(self, index: Any) -> "Tensor":
+        x = self.data
+
+        def pull(g: ndarray) -> ndarray:
+            back = np.zeros_like(x)
+            np.add.at(
+                back, index, g
+            )  # an entry taken twice gets both gradients
+            return back
+
+        return _record("getitem", x[index], (self, pull))
+
+    def __neg__(self) -> "Tensor":
+        return self * -1.0
+
+    def __sub__(self, other: Operand) -> "Tensor":
+        return self + -_tensor(other, self)
+
+    def __radd__(self, other: Operand) -> "Tensor":
+        return self + other
+
+    def __rmul__(self, other: Operand) -> "Tensor":
+        return self * other
+
+    def __rsub__(self, other: Operand) -> "Tensor":
+        return _tensor(other, self) + -self
+
+    def __rtruediv__(self, other: Operand) -> "Tensor":
+        return _tensor(other, self) / self
+
+    def __rmatmul__(self, other: Operand) -> "Tensor":
+        return _tensor(other, self) @ self
+
+
+def history(tensor: Tensor) -> list[Tensor]:
+    """Return all that a tensor was made from, and itself, each after its sources."""
+    order: list[Tensor] = []
+    seen: set[int] = set()
+    todo = [(tensor, False)]
+    while todo:
+        node, ready = todo.pop()
+        if ready:
+            order.append(node)
+        elif id(node) not in seen:
+            seen.add(id(node))
+            todo.append((node, True))
+            todo.extend((source, False) for source, _ in node.edges)
+    return order
+
+
+def concat(tensors: Sequence[Tensor], axis: int = -1) -> Tensor:
+    """Join tensors along an axis."""
+    shapes = [t.shape for t in tensors]
+    try:
+        y = np.concatenate([t.data for t in tensors], axis=axis)
+    except ValueError:
+        rule = f"agree in all axes but {axis}"
+        check(False, "concat: the shapes", rule, shapes)
+    cuts = np.cumsum([shape[axis] for shape in shapes])[:-1]
+
+    def part(i: int) -> Pull:
+        return lambda g: np.split(g, cuts, axis=axis)[i]
+
+    return _record("concat", y, *((t, part(i)) for i, t in enumerate(tensors)))
+
+
+def log_softmax(z: Tensor) -> Tensor:
+    """Return the logarithms of the softmax over the last axis."""
+    shifted = z.data - z.data.max(axis=-1, keepdims=True)
+    y = shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
+
+    def pull(g: ndarray) -> ndarray:
+        return g - np.exp(y) * g.sum(axis=-1, keepdims=True)
+
+    return _record("log_softmax", y, (z, pull))
+
+
+def softmax(z: Tensor) -> Tensor:
+    """Return the softmax over the last axis."""
+    return log_softmax(z).exp()
+
+
+def cross_entropy(z: Tensor, y: ndarray) -> Tensor:
+    """Return the mean cross-entropy of rows of scores for whole-number labels."""
+    y = np.asarray(y)
+    ok = z.ndim == 2 and y.shape == z.shape[:1] and y.dtype.kind in "iu"
+    check(
+        ok,
+        "cross_entropy: z and y",
+        "be scores (s, C) and one whole number per row",
+        f"shapes {z.shape} and {y.shape} ({y.dtype})",
+    )
+    classes = z.shape[1]
+    ok = bool(((y >= 0) & (y < classes)).all())
+    check(ok, "cross_entropy: y", f"lie in 0 … {classes - 1}", np.unique(y))
+    rows = np.arange(len(y))
+    return -log_softmax(z)[rows, y].mean()
+
+
+def _tensor(value: Operand, like: Tensor) -> Tensor:
+    """Make a tensor; a plain number takes the precision of the other operand."""
+    if isinstance(value, Tensor):
+        return value
+    plain = isinstance(value, int | float)
+    return Tensor(np.asarray(value, like.data.dtype) if plain else value)
+
+
+def _pair(op: str, a: Tensor, b: Operand) -> tuple[Tensor, Tensor]:
+    """Return both operands as tensors, whose shapes must fit."""
+    b = _tensor(b, a)
+    _fit(op, a.shape, b.shape)
+    return a, b
+
+
+def _fit(op: str, a: tuple[int, ...], b: tuple[int, ...]) -> None:
+    """Refuse shapes that do not broadcast."""
+    ok = all(
+        1 in (i, j) or i == j for i, j in zip(a[::-1], b[::-1], strict=False)
+    )
+    check(
+        ok,
+        f"{op}: the shapes",
+        "be equal, or 1, in each axis from the last on",
+        f"{a} and {b}",
+    )
+
+
+def _record(op: str, data: ndarray, *edges: tuple[Tensor, Pull]) -> Tensor:
+    """Make the result of an operation, and remember the way back where it is needed."""
+    result = Tensor(data)
+    result.op = op
+    if _recording:
+        result.edges = [edge for edge in edges if edge[0].needs_grad]
+        result.needs_grad = bool(result.edges)
+    return result
+
+
+def _gather(g: ndarray, shape: tuple[int, ...]) -> ndarray:
+    """Add up a gradient over the axes along which an operand was repeated."""
+    if g.shape == shape:
+        return g
+    g = g.sum(axis=tuple(range(g.ndim - len(shape))))
+    stretched = tuple(i for i, n in enumerate(shape) if n == 1 < g.shape[i])
+    return g.sum(axis=stretched, keepdims=True) if stretched else g
+
+
+def _spread(
+    g: ndarray, shape: tuple[int, ...], axis: Axes, keepdims: bool
+) -> ndarray:
+    """Repeat the gradient of a reduction over the axes that it removed."""
+    if axis is not None and not keepdims:
+        g = np.expand_dims(g, axis)
+    return np.broadcast_to(g, shape)

@@ -1,0 +1,160 @@
+"""Models made of parts: parameters, layers that hold them, layers one after another."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+from numpy.random import Generator
+from numpy.typing import DTypeLike
+
+from dlcore._check import check, check_whole
+from dlcore.autograd import Tensor
+
+
+class Parameter(Tensor):
+    """A tensor that is trained."""
+
+    def __init__(self, data: Any) -> None:
+        super().__init__(data, needs_grad=True)
+
+
+class Module:
+    """A part of a model: what it holds, and in ``forward`` what it computes.
+
+    Parameters and modules among its attributes, also in lists, belong to it.
+
+    Attributes:
+        training: whether it is being trained; dropout and batch normalisation ask.
+    """
+
+    training = True
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Compute the outputs."""
+        raise NotImplementedError
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """Compute the outputs."""
+        return self.forward(x)
+
+    def children(self) -> Iterator[tuple[str, Any]]:
+        """Yield what the attributes hold, with its name; the parts of lists singly."""
+        for name, value in vars(self).items():
+            if isinstance(value, list | tuple):
+                for i, part in enumerate(value):
+                    yield f"{name}.{i}", part
+            else:
+                yield name, value
+
+    def named_parameters(self) -> dict[str, Parameter]:
+        """Return the parameters by their names, such as ``layers.0.W``."""
+        found: dict[str, Parameter] = {}
+        for name, child in self.children():
+            if isinstance(child, Parameter):
+                found[name] = child
+            elif isinstance(child, Module):
+                inner = child.named_parameters()
+                found |= {f"{name}.{key}": p for key, p in inner.items()}
+        return found
+
+    @property
+    def parameters(self) -> list[Parameter]:
+        """What training changes, each once."""
+        unique = {id(p): p for p in self.named_parameters().values()}
+        return list(unique.values())
+
+    @property
+    def size(self) -> int:
+        """Number of trained numbers."""
+        return sum(p.size for p in self.parameters)
+
+    def train(self, training: bool = True) -> "Module":
+        """Switch to training, or with ``False`` to use; return the module."""
+        self.training = training
+        for _, child in self.children():
+            if isinstance(child, Module):
+                child.train(training)
+        return self
+
+    def state(self) -> dict[str, ndarray]:
+        """Return a copy of the parameters by their names."""
+        named = self.named_parameters()
+        return {name: p.data.copy() for name, p in named.items()}
+
+    def load(self, state: Mapping[str, ndarray]) -> None:
+        """Set the parameters to those of :meth:`state`."""
+        ours = {k: p.shape for k, p in self.named_parameters().items()}
+        theirs = {k: np.shape(array) for k, array in state.items()}
+        check(ours == theirs, "load: state", f"have the arrays {ours}", theirs)
+        for name, p in self.named_parameters().items():
+            p.data[...] = state[name]
+
+
+class Linear(Module):
+    r"""The layer :math:`Wx + b`, for the rows :math:`x` of its input.
+
+    Args:
+        inputs: number of inputs :math:`n`.
+        outputs: number of outputs.
+        rng: source of the weights, drawn from :math:`\mathcal{N}(0, 2/n)`; biases are 0.
+        dtype: of the parameters.
+    """
+
+    def __init__(
+        self,
+        inputs: int,
+        outputs: int,
+        rng: Generator,
+        dtype: DTypeLike = np.float64,
+    ) -> None:
+        check_whole("Linear: inputs", inputs, 1)
+        check_whole("Linear: outputs", outputs, 1)
+        W = rng.normal(0, np.sqrt(2 / inputs), size=(outputs, inputs))
+        self.W = Parameter(W.astype(dtype))
+        self.b = Parameter(np.zeros(outputs, dtype))
+
+    def forward(self, x: Tensor) -> Tensor:  # noqa: D102
+        check(
+            x.ndim >= 2 and x.shape[-1] == self.W.shape[1],
+            "Linear: x",
+            f"have {self.W.shape[1]} columns",
+            f"shape {x.shape}",
+            "Rows are samples.",
+        )
+        return x @ self.W.T + self.b
+
+
+class Sequential(Module):
+    """Layers one after another; any function of a tensor is one, as ``Tensor.relu``."""
+
+    def __init__(self, *layers: Callable[[Tensor], Tensor]) -> None:
+        check(len(layers) > 0, "Sequential: layers", "not be empty", "none")
+        self.layers = layers
+
+    def forward(self, x: Tensor) -> Tensor:  # noqa: D102
+        for layer in self.layers:
+            x = layer(x)
+        return x
+
+
+class Dropout(Module):
+    r"""While training, set each number to 0 with probability :math:`p`.
+
+    The others are divided by :math:`1 - p`, so that the mean stays; in use, nothing
+    happens.
+
+    Args:
+        p: probability of dropping, in [0, 1).
+        rng: source of randomness.
+    """
+
+    def __init__(self, p: float, rng: Generator) -> None:
+        check(0 <= p < 1, "Dropout: p", "lie in [0, 1)", p)
+        self.p, self.rng = p, rng
+
+    def forward(self, x: Tensor) -> Tensor:  # noqa: D102
+        if not self.training or self.p == 0:
+            return x
+        kept = self.rng.random(x.shape, dtype=np.float32) >= self.p
+        return x * (kept / (1 - self.p)).astype(x.data.dtype)

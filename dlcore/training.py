@@ -1,0 +1,98 @@
+"""Training: the data in batches, a step for each, and what to watch on the way."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from jaxtyping import Float, Int
+from numpy import ndarray
+from numpy.random import Generator
+
+from dlcore._check import check, check_whole
+from dlcore.optim import Optimizer
+from dlcore.progress import progress
+
+
+class Scalar(Protocol):
+    """What a cost returns: a scalar of ``dlcore.autograd``, or of PyTorch."""
+
+    def backward(self) -> None:
+        """Set the gradients of the parameters."""
+
+    def item(self) -> float:
+        """Return the number."""
+
+
+def batches(
+    s: int, batch: int | None, rng: Generator
+) -> Iterator[Int[ndarray, "_"]]:
+    """Yield the rows of each batch of one epoch: all rows, shuffled, cut into pieces.
+
+    Args:
+        s: number of examples.
+        batch: examples per piece, the last may be shorter; without it, all rows at once
+            and in order.
+        rng: source of the order.
+    """
+    check_whole("batches: s", s, 1)
+    if batch is None:
+        yield np.arange(s)
+        return
+    check_whole("batches: batch", batch, 1)
+    order = rng.permutation(s) if batch < s else np.arange(s)
+    for start in range(0, s, batch):
+        yield order[start : start + batch]
+
+
+def train(
+    cost: Callable[..., Scalar],
+    arrays: Sequence[Any],
+    optimizer: Optimizer,
+    epochs: int,
+    rng: Generator,
+    batch: int | None = None,
+    after_epoch: Callable[[int], bool | None] | None = None,
+) -> Float[ndarray, "_"]:
+    """Train what an optimizer holds; show progress in a live notebook.
+
+    Args:
+        cost: the mean cost of some rows, ``cost(*(array[rows] for array in arrays))``.
+        arrays: the data, such as inputs and targets, equally long.
+        optimizer: of the parameters that the cost depends on, or one of PyTorch.
+        epochs: how often to go through the data.
+        rng: source of the order.
+        batch: examples per step; without it, all of them.
+        after_epoch: called with the number of epochs done; training stops where it
+            returns ``True``.
+
+    Returns:
+        The mean cost of each epoch, as seen on the way.
+    """
+    check_whole("train: epochs", epochs, 1)
+    lengths = [len(array) for array in arrays]
+    check(len({*lengths}) == 1, "train: arrays", "be equally long", lengths)
+    costs: list[float] = []
+    for epoch in progress(range(epochs), "training"):
+        total = 0.0
+        for rows in batches(lengths[0], batch, rng):
+            optimizer.zero_grad()
+            value = cost(*(array[rows] for array in arrays))
+            check_cost("train", value.item(), epoch)
+            value.backward()
+            optimizer.step()
+            total += value.item() * len(rows)
+        costs.append(total / lengths[0])
+        if after_epoch is not None and after_epoch(epoch + 1):
+            break
+    return np.array(costs)
+
+
+def check_cost(who: str, cost: float, epoch: int) -> None:
+    """Refuse a cost that is no number any more."""
+    check(
+        bool(np.isfinite(cost)),
+        f"{who}: the cost",
+        "stay finite",
+        f"{cost} in epoch {epoch + 1}",
+        "Take a smaller lr, or look at the scale of the data and of the first weights.",
+    )
