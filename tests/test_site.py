@@ -205,8 +205,17 @@ def visit(request, readers):
 
 
 def visiting(names, places=THEMES):
-    visits = [(place, name) for name in names for place in places]
-    return pytest.mark.parametrize("visit", visits, indirect=True, ids="-".join)
+    visits = [
+        # A worker takes the tests of a visit together.
+        pytest.param(
+            (place, name),
+            marks=pytest.mark.xdist_group(f"{place}-{name}"),
+            id=f"{place}-{name}",
+        )
+        for name in names
+        for place in places
+    ]
+    return pytest.mark.parametrize("visit", visits, indirect=True)
 
 
 everywhere = visiting([*PAGES, SEARCH])
