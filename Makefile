@@ -42,7 +42,7 @@ notebooks-test: $(READY)  ## execute every notebook and compare with its stored 
 		echo 'If the new output is right, store it with: make notebooks NB=<the notebook>'; exit 1; }
 
 site-test: book  ## test the rendered book in Chromium
-	@$(BIN)/pytest -q -rs -n auto --dist loadgroup tests/test_site.py
+	@$(BIN)/pytest -q -rs -n auto --dist loadscope tests/test_site.py
 
 notebooks: $(READY)  ## execute notebooks in place: all of them, or NB=book/.../x.ipynb
 	@$(BIN)/python book/_ext/run_notebooks.py $(NB)

@@ -205,17 +205,8 @@ def visit(request, readers):
 
 
 def visiting(names, places=THEMES):
-    visits = [
-        # A worker takes the tests of a visit together.
-        pytest.param(
-            (place, name),
-            marks=pytest.mark.xdist_group(f"{place}-{name}"),
-            id=f"{place}-{name}",
-        )
-        for name in names
-        for place in places
-    ]
-    return pytest.mark.parametrize("visit", visits, indirect=True)
+    visits = [(place, name) for name in names for place in places]
+    return pytest.mark.parametrize("visit", visits, indirect=True, ids="-".join)
 
 
 everywhere = visiting([*PAGES, SEARCH])
