@@ -23,7 +23,9 @@ from html import escape
 from typing import Any, TypeAlias
 
 import matplotlib.pyplot as plt
+import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from PIL import Image
 
@@ -161,10 +163,11 @@ class Explorer:
             raise ValueError(
                 f"explore: draw must return a Figure or an Axes; got {fig}."
             )
-        buffer = io.BytesIO()
-        fig.savefig(buffer, format="png", dpi=FRAME_SCALE * fig.dpi)
         plt.close(fig)
-        return Image.open(buffer).convert("RGB")
+        canvas: Any = FigureCanvasAgg(fig)
+        fig.set_dpi(FRAME_SCALE * fig.dpi)
+        canvas.draw()  # once; savefig draws twice and packs what is unpacked here
+        return Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
 
     def html(self) -> str:
         """Return the figure for a page without a kernel: all frames and controls."""
