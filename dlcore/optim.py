@@ -1,12 +1,12 @@
 r"""Optimizers: how a gradient becomes a step, in order of increasing complexity.
 
-An optimizer changes its parameters in place. A parameter is an array, whose gradient is
+What PyTorch has is equal to it. An optimizer changes its parameters in place. A parameter is an array, whose gradient is
 handed to :meth:`Optimizer.step`; or anything with ``data`` and ``grad``, such as a tensor
 of ``dlcore.autograd`` or of PyTorch, which brings its own. Nothing here imports NumPy or
 PyTorch: the rules are written with operators that both understand.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
 from math import inf, sqrt
 from typing import Any
@@ -22,14 +22,20 @@ class Optimizer:
         lr: step size :math:`\eta`.
         weight_decay: :math:`\lambda`; every gradient becomes
             :math:`g + \lambda\theta`, that of the cost with
-            :math:`\tfrac{\lambda}{2} \lVert\theta\rVert^2` added.
+            :math:`\tfrac{\lambda}{2} \lVert\theta\rVert^2` added. Rules that are
+            ``decoupled`` shrink :math:`\theta` by :math:`1 - \eta\lambda` instead.
     """
+
+    decoupled = False
 
     def __init__(
         self, parameters: Iterable[Any], lr: float, weight_decay: float = 0.0
     ) -> None:
         self.parameters = list(parameters)
         self._check(bool(self.parameters), "parameters", "not be empty", "none")
+        kinds = [_kind(_value(p)) for p in self.parameters]
+        real = all("float" in kind for kind in kinds)
+        self._check(real, "parameters", "be arrays of floating point", kinds)
         self._check(0 < lr < inf, "lr", "be positive and finite", lr)
         self._check(
             0 <= weight_decay < inf,
@@ -37,7 +43,9 @@ class Optimizer:
             "be finite and not negative",
             weight_decay,
         )
-        self.lr, self.weight_decay, self.t = lr, weight_decay, 0
+        self.lr, self.weight_decay = lr, weight_decay
+        self.t = [0] * len(self.parameters)
+        self.memory: list[Any] = []
 
     def step(self, gradients: Sequence[Any] | None = None) -> None:
         """Take one step.
@@ -59,14 +67,19 @@ class Optimizer:
         ]
         same = len(gradients) == len(ours) and ours == theirs
         self._check(same, "gradients", f"have the shapes {ours}", theirs)
-        self.t += 1
         for i, (p, g) in enumerate(zip(values, gradients, strict=True)):
             if g is not None:
+                self.t[i] += 1
                 self.update(i, p, self.decay(p, g))
 
     def decay(self, p: Any, g: Any) -> Any:
-        """Return the gradient with that of the penalty on ``p``."""
-        return g + self.weight_decay * p if self.weight_decay else g
+        """Return the gradient with that of the penalty on ``p``; or shrink ``p``."""
+        if not self.weight_decay:
+            return g
+        if self.decoupled:
+            p *= 1 - self.lr * self.weight_decay
+            return g
+        return g + self.weight_decay * p
 
     def update(self, i: int, p: Any, g: Any) -> None:
         """Change parameter number ``i``, the array ``p``, given its gradient ``g``."""
@@ -82,10 +95,20 @@ class Optimizer:
         states = [deepcopy(_value(p)) for p in self.parameters]
         for state in states:
             state[...] = 0
+        self.memory += states
         return states
+
+    def state_size(self) -> int:
+        """Return the bytes of what is remembered between steps."""
+        return sum(int(state.nbytes) for state in self.memory)
 
     def _check(self, ok: bool, what: str, must: str, got: object) -> None:
         check(ok, f"{type(self).__name__}: {what}", must, got)
+
+    def _check_rates(self, eps: float, **rates: float) -> None:
+        for name, rate in rates.items():
+            self._check(0 <= rate < 1, name, "lie in [0, 1)", rate)
+        self._check(0 < eps < inf, "eps", "be positive and finite", eps)
 
 
 class GD(Optimizer):
@@ -127,6 +150,157 @@ class Momentum(Optimizer):
         p -= self.lr * m
 
 
+class Nesterov(Optimizer):
+    r"""Nesterov's method (1983), seen from the points where gradients are taken.
+
+    .. math::
+        m &\leftarrow \beta_{t-1} m + g \\
+        \theta &\leftarrow \theta - \eta\, (g + \beta_t m)
+
+    The points :math:`\theta + \eta \beta_t m` are those of the form with a look ahead,
+    in which :math:`g` is the gradient at :math:`\theta + \beta v`.
+
+    Args:
+        parameters: what to train.
+        lr: step size :math:`\eta`.
+        beta: momentum, in [0, 1); or a function of the number of the step, such as
+            :func:`convex_momentum`.
+        weight_decay: :math:`\lambda` of the penalty.
+    """
+
+    def __init__(
+        self,
+        parameters: Iterable[Any],
+        lr: float,
+        beta: float | Callable[[int], float] = 0.9,
+        weight_decay: float = 0.0,
+    ) -> None:
+        super().__init__(parameters, lr, weight_decay)
+        if not callable(beta):
+            self._check(0 <= beta < 1, "beta", "lie in [0, 1)", beta)
+        self.beta, self.m = beta, self.zeros()
+
+    def update(self, i: int, p: Any, g: Any) -> None:  # noqa: D102
+        m, t, beta = self.m[i], self.t[i], self.beta
+        before, now = (beta(t - 1), beta(t)) if callable(beta) else (beta, beta)
+        m *= before
+        m += g
+        step = now * m
+        step += g
+        step *= self.lr
+        p -= step
+
+
+def convex_momentum(t: int) -> float:
+    r"""Return :math:`\beta_t = (t - 1)/(t + 2)` for step :math:`t \ge 1`, and 0 before."""
+    return max(t - 1, 0) / (t + 2)
+
+
+class AdaGrad(Optimizer):
+    r"""A step size for each coordinate (Duchi, Hazan and Singer 2011).
+
+    .. math::
+        v &\leftarrow v + g^2 \\
+        \theta &\leftarrow \theta - \eta\, g / (\sqrt{v} + \varepsilon)
+
+    Args:
+        parameters: what to train.
+        lr: step size :math:`\eta`.
+        eps: :math:`\varepsilon`, keeps the division finite.
+        weight_decay: :math:`\lambda` of the penalty.
+    """
+
+    def __init__(
+        self,
+        parameters: Iterable[Any],
+        lr: float = 1e-2,
+        eps: float = 1e-10,
+        weight_decay: float = 0.0,
+    ) -> None:
+        super().__init__(parameters, lr, weight_decay)
+        self._check_rates(eps)
+        self.eps, self.v = eps, self.zeros()
+
+    def update(self, i: int, p: Any, g: Any) -> None:  # noqa: D102
+        v = self.v[i]
+        v += g * g
+        p -= self.lr * (g / (v**0.5 + self.eps))
+
+
+class RMSProp(Optimizer):
+    r"""AdaGrad that forgets (Tieleman and Hinton 2012).
+
+    .. math::
+        v &\leftarrow \alpha v + (1 - \alpha) g^2 \\
+        \theta &\leftarrow \theta - \eta\, g / (\sqrt{v} + \varepsilon)
+
+    Args:
+        parameters: what to train.
+        lr: step size :math:`\eta`.
+        alpha: what is kept of the mean square, in [0, 1).
+        eps: :math:`\varepsilon`, keeps the division finite.
+        weight_decay: :math:`\lambda` of the penalty.
+    """
+
+    def __init__(
+        self,
+        parameters: Iterable[Any],
+        lr: float = 1e-2,
+        alpha: float = 0.99,
+        eps: float = 1e-8,
+        weight_decay: float = 0.0,
+    ) -> None:
+        super().__init__(parameters, lr, weight_decay)
+        self._check_rates(eps, alpha=alpha)
+        self.alpha, self.eps, self.v = alpha, eps, self.zeros()
+
+    def update(self, i: int, p: Any, g: Any) -> None:  # noqa: D102
+        v = self.v[i]
+        v *= self.alpha
+        v += (1 - self.alpha) * (g * g)
+        p -= self.lr * (g / (v**0.5 + self.eps))
+
+
+class Adadelta(Optimizer):
+    r"""Steps in the units of the parameters (Zeiler 2012).
+
+    .. math::
+        v &\leftarrow \rho v + (1 - \rho) g^2 \\
+        d &= g \sqrt{u + \varepsilon} \,/ \sqrt{v + \varepsilon} \\
+        u &\leftarrow \rho u + (1 - \rho) d^2 \\
+        \theta &\leftarrow \theta - \eta\, d
+
+    Args:
+        parameters: what to train.
+        lr: the factor :math:`\eta`, 1 in the paper.
+        rho: what is kept of the mean squares, in [0, 1).
+        eps: :math:`\varepsilon`, without which the first step would be zero.
+        weight_decay: :math:`\lambda` of the penalty.
+    """
+
+    def __init__(
+        self,
+        parameters: Iterable[Any],
+        lr: float = 1.0,
+        rho: float = 0.9,
+        eps: float = 1e-6,
+        weight_decay: float = 0.0,
+    ) -> None:
+        super().__init__(parameters, lr, weight_decay)
+        self._check_rates(eps, rho=rho)
+        self.rho, self.eps = rho, eps
+        self.v, self.u = self.zeros(), self.zeros()
+
+    def update(self, i: int, p: Any, g: Any) -> None:  # noqa: D102
+        v, u, rho = self.v[i], self.u[i], self.rho
+        v *= rho
+        v += (1 - rho) * (g * g)
+        d = g * ((u + self.eps) / (v + self.eps)) ** 0.5
+        u *= rho
+        u += (1 - rho) * (d * d)
+        p -= self.lr * d
+
+
 class Adam(Optimizer):
     r"""Adam (Kingma and Ba 2015, algorithm 1).
 
@@ -158,29 +332,197 @@ class Adam(Optimizer):
         super().__init__(parameters, lr, weight_decay)
         inside = all(0 <= b < 1 for b in betas)
         self._check(inside, "betas", "lie in [0, 1)", betas)
-        self._check(0 < eps < inf, "eps", "be positive and finite", eps)
+        self._check_rates(eps)
         self.betas, self.eps = betas, eps
         self.m, self.v = self.zeros(), self.zeros()
 
     def update(self, i: int, p: Any, g: Any) -> None:
         """One line per line of the formula."""
-        beta1, beta2 = self.betas
-        m, v = self.m[i], self.v[i]
+        m, t = self.m[i], self.t[i]
+        m *= self.betas[0]
+        m += g
+        step = m / self.root(i, g)
+        step *= self.lr / _weights(self.betas[0], t)
+        p -= step
+
+    def root(self, i: int, g: Any) -> Any:
+        r"""Remember :math:`g^2`; return :math:`\sqrt{\hat v} + \varepsilon`."""
+        root = self.second(i, g) ** 0.5
+        root /= sqrt(_weights(self.betas[1], self.t[i]))
+        root += self.eps
+        return root
+
+    def second(self, i: int, g: Any) -> Any:
+        """Return :math:`v` with the new gradient."""
+        v = self.v[i]
+        v *= self.betas[1]
+        v += g * g
+        return v
+
+
+class AdaMax(Adam):
+    r"""Adam with the largest gradient in place of the mean square (Kingma and Ba 2015).
+
+    .. math::
+        u &\leftarrow \max(\beta_2 u, \lvert g \rvert + \varepsilon) \\
+        \theta &\leftarrow \theta - \eta\, \hat m / u
+    """
+
+    def root(self, i: int, g: Any) -> Any:
+        r"""Return :math:`u` with the new gradient; it is kept in ``v``."""
+        u = self.v[i]
+        u *= self.betas[1]
+        u[...] = u.clip(abs(g) + self.eps)
+        return u
+
+
+class NAdam(Adam):
+    r"""Adam with Nesterov's momentum (Dozat 2016).
+
+    .. math::
+        \mu_t &= \beta_1 (1 - \tfrac12\, 0.96^{\psi t}), \quad
+        \pi_t = \mu_1 \cdots \mu_t \\
+        \hat m &= \frac{\mu_{t+1}\, (1 - \beta_1)\, m}{1 - \pi_{t+1}}
+            + \frac{(1 - \mu_t)\, g}{1 - \pi_t}
+
+    with the rest as in Adam, whose :math:`m` is a sum without the factor
+    :math:`1 - \beta_1`, and :math:`\psi = 0.004`.
+    """
+
+    psi = 4e-3
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.pi = [1.0] * len(self.parameters)
+
+    def update(self, i: int, p: Any, g: Any) -> None:  # noqa: D102
+        m, t, beta1 = self.m[i], self.t[i], self.betas[0]
+        now, then = (
+            beta1 * (1 - 0.96 ** (self.psi * k) / 2) for k in (t, t + 1)
+        )
+        self.pi[i] *= now
         m *= beta1
         m += g
-        v *= beta2
-        v += g * g
-        root = v**0.5
-        root /= sqrt(_weights(beta2, self.t))
-        root += self.eps
-        step = m / root
-        step *= self.lr / _weights(beta1, self.t)
-        p -= step
+        m_hat = m * (then * (1 - beta1) / (1 - self.pi[i] * then))
+        m_hat += g * ((1 - now) / (1 - self.pi[i]))
+        m_hat /= self.root(i, g)
+        m_hat *= self.lr
+        p -= m_hat
+
+
+class AMSGrad(Adam):
+    r"""Adam whose steps cannot grow (Reddi, Kale and Kumar 2018).
+
+    The largest :math:`v` so far takes the place of :math:`v`, as in PyTorch before the
+    correction :math:`\hat v`, which the paper leaves out.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.largest = self.zeros()
+
+    def second(self, i: int, g: Any) -> Any:  # noqa: D102
+        largest = self.largest[i]
+        largest[...] = largest.clip(super().second(i, g))
+        return largest
+
+
+class AdamW(Adam):
+    r"""Adam with decoupled weight decay (Loshchilov and Hutter 2019).
+
+    .. math::
+        \theta \leftarrow (1 - \eta\lambda)\, \theta
+            - \eta\, \hat m / (\sqrt{\hat v} + \varepsilon)
+    """
+
+    decoupled = True
+
+
+class Lion(Optimizer):
+    r"""The sign of a momentum, found by program search (Chen et al. 2023).
+
+    .. math::
+        c &= \beta_1 m + (1 - \beta_1)\, g \\
+        \theta &\leftarrow \theta - \eta\, (\operatorname{sgn}(c) + \lambda\theta) \\
+        m &\leftarrow \beta_2 m + (1 - \beta_2)\, g
+
+    Args:
+        parameters: what to train.
+        lr: step size :math:`\eta`, which every coordinate with :math:`c \ne 0` moves.
+        betas: :math:`(\beta_1, \beta_2)`, each in [0, 1).
+        weight_decay: :math:`\lambda`, decoupled as in :class:`AdamW`.
+    """
+
+    decoupled = True
+
+    def __init__(
+        self,
+        parameters: Iterable[Any],
+        lr: float = 1e-4,
+        betas: tuple[float, float] = (0.9, 0.99),
+        weight_decay: float = 0.0,
+    ) -> None:
+        super().__init__(parameters, lr, weight_decay)
+        inside = all(0 <= b < 1 for b in betas)
+        self._check(inside, "betas", "lie in [0, 1)", betas)
+        self.betas, self.m = betas, self.zeros()
+
+    def update(self, i: int, p: Any, g: Any) -> None:  # noqa: D102
+        m, (beta1, beta2) = self.m[i], self.betas
+        c = beta1 * m + (1 - beta1) * g
+        p -= self.lr * (c / (abs(c) + (c == 0)))
+        m *= beta2
+        m += (1 - beta2) * g
+
+
+def clip(parameters: Iterable[Any], norm: float) -> float:
+    r"""Shorten gradients that are longer than ``norm``, all by the same factor.
+
+    .. math:: g \leftarrow g \cdot \min(1, c / \lVert g \rVert)
+
+    where :math:`\lVert g \rVert` is the norm of all gradients together.
+
+    Args:
+        parameters: what carries gradients; or the gradients, arrays of NumPy that are
+            changed in place.
+        norm: the largest norm :math:`c` that is left alone.
+
+    Returns:
+        The norm before.
+    """
+    check(0 < norm < inf, "clip: norm", "be positive and finite", norm)
+    owners = list({id(p): p for p in parameters}.values())
+    carried = [p for p in owners if getattr(p, "grad", None) is not None]
+    arrays = [p for p in owners if not hasattr(p, "grad")]
+    bad = [type(g).__name__ for g in arrays if not hasattr(g, "__setitem__")]
+    check(not bad, "clip: gradients", "be arrays", bad)
+    gradients = [p.grad for p in carried] + arrays
+    filled = [g for g in gradients if 0 not in g.shape]
+    largest = max((float(abs(g).max()) for g in filled), default=0.0)
+    whole = all(bool((g == g).all()) for g in filled) and largest < inf
+    hint = "Look for the step at which the cost left the rails."
+    check(whole, "clip: gradients", "be finite", "NaN or ∞", hint)
+    if largest == 0:
+        return 0.0
+    squares = (float(((g / largest) ** 2).sum()) for g in filled)
+    total = largest * sqrt(sum(squares))
+    if total > norm:
+        for p in carried:  # anew: gradients of two tensors may be one array
+            p.grad = p.grad * (norm / total)
+        for g in arrays:
+            g *= norm / total
+    return total
 
 
 def _value(p: Any) -> Any:
     """Return the array of a parameter."""
     return p.data if hasattr(p, "grad") else p
+
+
+def _kind(array: Any) -> str:
+    """Return what an array holds, or what stands there instead of one."""
+    whole = hasattr(array, "dtype") and hasattr(array, "__setitem__")
+    return str(array.dtype) if whole else "no array"
 
 
 def _weights(beta: float, t: int) -> float:
