@@ -234,6 +234,7 @@ def plot_graph(
                 "shrinkA": 0,
                 "shrinkB": 1,
             },
+            zorder=1,
         )
     for texts, shift, colour in ((values, 12, "C0"), (gradients, -12, "C1")):
         for name, text in texts.items():
@@ -246,6 +247,8 @@ def plot_graph(
                 va="bottom" if shift > 0 else "top",
                 color=colour,
                 fontsize="small",
+                bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.6},
+                zorder=2,
             )
     xs, ys = np.array(list(positions.values()), dtype=float).T
     ax.set(

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dlcore.activations import identity, relu, step, tanh
-from dlcore.graph import depths, evaluate
+from dlcore.graph import depths, evaluate, layout
 from dlcore.layers import Dense
 from dlcore.network import Network
 
@@ -56,6 +56,18 @@ def test_edges_lead_up_and_to_later_units(rng, n, p):
         assert order.index(i) < order.index(j)
 
 
+@given(seeds, st.integers(2, 12), st.floats(0.1, 1))
+def test_units_stand_in_the_column_of_their_layer_one_apart(rng, n, p):
+    edges = random_edges(rng, n, p)
+    places = layout(edges)
+    depth = depths(edges)
+    assert {name: x for name, (x, _) in places.items()} == depth
+    for column in set(depth.values()):
+        heights = sorted(y for x, y in places.values() if x == column)
+        assert sum(heights) == 0
+        assert all(b - a == 1 for a, b in pairwise(heights))
+
+
 @given(seeds, st.integers(1, 4), st.integers(1, 4), st.integers(1, 5))
 def test_layers_are_graphs(rng, n, m, s):
     net = Network(
@@ -86,6 +98,13 @@ def test_a_shortcut_by_hand():
     )
     assert x["h"].tolist() == [3, 0]
     assert x["y"].tolist() == [0.5, -2.5]
+
+
+def test_a_layout_by_hand():
+    places = layout([("x", "z"), ("w", "z"), ("z", "y"), ("w", "y")])
+    assert places["z"] == (1, 0)
+    assert places["y"] == (2, 0)
+    assert {places["x"], places["w"]} == {(0, 0.5), (0, -0.5)}
 
 
 CYCLE = {("a", "b"): 1.0, ("b", "c"): 1.0, ("c", "b"): 1.0}

@@ -9,6 +9,7 @@ from matplotlib.colors import to_rgb
 
 from dlcore.plots import (
     plot_boundary,
+    plot_graph,
     plot_image,
     plot_network,
     plot_neuron,
@@ -157,6 +158,33 @@ def test_network_has_its_units_and_connections(ax):
     assert len(ax.lines) == 2 * 3 + 3 * 12
     texts = [text.get_text() for text in ax.texts]
     assert texts == ["⋮", "in", "hidden", "out"]
+
+
+def test_a_graph_has_boxes_arrows_values_above_and_gradients_below(ax):
+    edges = [("x", "z"), ("w", "z")]
+    places = {"x": (0.0, 1.0), "w": (0.0, -1.0), "z": (2.0, 0.0)}
+    plot_graph(
+        edges,
+        places,
+        ax,
+        labels={"z": "wx"},
+        values={"x": "3"},
+        gradients={"x": "5"},
+    )
+    texts = {t.get_text(): t for t in ax.texts if t.get_text()}
+    assert set(texts) == {"x", "w", "wx", "3", "5"}
+    for name, shown in [("x", "x"), ("w", "w"), ("z", "wx")]:
+        assert texts[shown].get_position() == places[name]
+        assert texts[shown].get_bbox_patch() is not None
+    arrows = [t for t in ax.texts if t.get_text() == ""]
+    assert [(a.xyann, a.xy) for a in arrows] == [
+        (places[i], places[j]) for i, j in edges
+    ]
+    assert texts["3"].xy == texts["5"].xy == places["x"]
+    assert texts["3"].xyann[1] > 0 > texts["5"].xyann[1]
+    assert texts["3"].get_color() != texts["5"].get_color()
+    left, right = ax.get_xlim()
+    assert left < 0 < 2 < right
 
 
 @pytest.mark.parametrize("signed", [False, True])
