@@ -20,16 +20,16 @@ ROUNDING = 1e-9  # what counts as zero, relative to the numbers around it
 
 
 class Segment(NamedTuple):
-    r"""The point :math:`(1 - t)\,u + t\,v` on the way from ``u`` to ``v``."""
+    r"""The point :math:`(1 - \lambda)\,u + \lambda\,v` on the way from ``u`` to ``v``."""
 
     u: Float[ndarray, "n"]
     v: Float[ndarray, "n"]
-    t: float
+    weight: float
 
     @property
     def point(self) -> Float[ndarray, "n"]:
         """Return the point between the ends."""
-        return (1 - self.t) * self.u + self.t * self.v
+        return (1 - self.weight) * self.u + self.weight * self.v
 
 
 def segment_outside(
@@ -43,7 +43,7 @@ def segment_outside(
     Args:
         contains: tells which rows of a matrix belong to the set.
         X: points; those that belong to the set are the ends of segments.
-        trials: how many random segments to try, with :math:`t` uniform in :math:`[0, 1]`.
+        trials: how many random segments to try, with :math:`\lambda` uniform in :math:`[0, 1]`.
         rng: source of the segments.
     """
     who = "segment_outside"
@@ -70,14 +70,14 @@ def chord_below(
     r"""Search for a chord of ``f`` that passes below the graph.
 
     .. math::
-        (1 - t) f(u) + t f(v) < f\bigl((1 - t)\,u + t\,v\bigr)
+        (1 - \lambda) f(u) + \lambda f(v) < f\bigl((1 - \lambda)\,u + \lambda\,v\bigr)
 
     by more than ``ROUNDING`` times the largest of the three values.
 
     Args:
         f: values at the rows of a matrix.
         X: points between which chords are drawn; ``f`` is asked at points between them.
-        trials: how many random chords to try, with :math:`t` uniform in :math:`[0, 1]`.
+        trials: how many random chords to try, with :math:`\lambda` uniform in :math:`[0, 1]`.
         rng: source of the chords.
     """
     who = "chord_below"

@@ -40,7 +40,7 @@ def test_a_segment_that_leaves_an_annulus_is_found_and_is_one(rng, inner):
     ends = annulus(np.array([found.u, found.v]))
     assert ends.all()
     assert not annulus(found.point[None])[0]
-    assert 0 <= found.t <= 1
+    assert 0 <= found.weight <= 1
 
 
 CONVEX = {
@@ -71,7 +71,7 @@ def test_a_chord_below_the_graph_is_found_and_is_one(f, rng):
     found = chord_below(f, rng.normal(size=(50, 3)), 1000, rng)
     assert found is not None
     left, right, graph = f(np.array([found.u, found.v, found.point]))
-    assert (1 - found.t) * left + found.t * right < graph
+    assert (1 - found.weight) * left + found.weight * right < graph
 
 
 def test_searches_by_hand():
