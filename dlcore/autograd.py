@@ -10,15 +10,19 @@ first.
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from numbers import Real
 from typing import Any, TypeAlias, Union
 
 import numpy as np
 from numpy import ndarray
+from scipy.special import expit
 
+from dlcore import activations
 from dlcore._check import check
 
-Pull: TypeAlias = Callable[[ndarray], ndarray]
-Operand: TypeAlias = Union["Tensor", ndarray, float]
+Array: TypeAlias = ndarray | np.floating[Any]  # sums of NumPy are no arrays
+Pull: TypeAlias = Callable[[Array], Array]
+Operand: TypeAlias = Union["Tensor", ndarray, np.number[Any], float]
 Axes: TypeAlias = int | tuple[int, ...] | None
 
 _recording = True
@@ -40,7 +44,8 @@ class Tensor:
 
     Attributes:
         data: the numbers.
-        grad: after :meth:`backward`, the gradient of that scalar; of the same shape.
+        grad: after :meth:`backward`, the gradient of that scalar; of the same shape
+            and precision.
         op: the operation that made it; empty for what the user made.
         edges: for each tensor that it was made from, that tensor and the rule that
             carries a gradient back to it.
@@ -58,9 +63,9 @@ class Tensor:
             "Use its .data.",
         )
         array = np.asarray(data)
-        self.data: ndarray = (
-            array if array.dtype.kind == "f" else array.astype(float)
-        )
+        kind = array.dtype.kind
+        check(kind in "fiub", "Tensor: data", "be real numbers", array.dtype)
+        self.data: ndarray = array if kind == "f" else array.astype(float)
         self.grad: ndarray | None = None
         self.op = ""
         self.edges: list[tuple[Tensor, Pull]] = []
@@ -95,8 +100,8 @@ class Tensor:
     def backward(self) -> None:
         """Set the gradient of this scalar on every tensor that it was made from.
 
-        What the user made adds it to the gradient that is there; the results of
-        operations overwrite theirs.
+        What the user made adds it to the gradient that is there, in an array of its
+        own; the results of operations overwrite theirs, and may share memory.
         """
         check(
             self.size == 1,
@@ -109,27 +114,25 @@ class Tensor:
             self.needs_grad,
             "backward: the tensor",
             "come from one that needs a gradient",
-            f"{self!r}",
+            self,
             "Make a Parameter, or Tensor(..., needs_grad=True), outside no_grad().",
         )
-        check(
-            bool(np.isfinite(self.data).all()),
-            "backward: the scalar",
-            "be finite",
-            self.item(),
-            "Take a smaller step size, or look for a logarithm or a quotient of zero.",
-        )
-        gradients = {id(self): np.ones_like(self.data)}
+        if not np.isfinite(self.data).all():
+            _refuse_non_finite(self)
+        gradients: dict[int, ndarray] = {id(self): np.ones_like(self.data)}
         for tensor in reversed(history(self)):
             g = gradients.pop(id(tensor))
-            if tensor.edges or tensor.grad is None:
+            if tensor.edges:
                 tensor.grad = g
+            elif tensor.grad is None:
+                tensor.grad = g.copy()
             else:
-                tensor.grad = tensor.grad + g
+                tensor.grad = np.asarray(tensor.grad + g)
             for source, pull in tensor.edges:
-                part = _gather(pull(g), source.shape)
-                known = gradients.get(id(source))
-                gradients[id(source)] = part if known is None else known + part
+                part = _gather(pull(g), source.data)
+                if id(source) in gradients:
+                    part = np.asarray(gradients[id(source)] + part)
+                gradients[id(source)] = part
 
     # Each operation: its value, and how a gradient g goes back to each operand.
 
@@ -157,14 +160,15 @@ class Tensor:
 
     def __pow__(self, k: float) -> "Tensor":
         check(
-            isinstance(k, int | float),
+            isinstance(k, Real),
             "pow: the exponent",
             "be a number",
             type(k).__name__,
             "Write a ** b as (b * a.log()).exp().",
         )
-        x = self.data
-        return _record("pow", x**k, (self, lambda g: g * (k * x ** (k - 1))))
+        x, k = self.data, float(k)
+        slope = (lambda: k * x ** (k - 1)) if k else (lambda: np.zeros_like(x))
+        return _record("pow", x**k, (self, lambda g: g * slope()))
 
     def __matmul__(self, other: Operand) -> "Tensor":
         a, b = self, _tensor(other, self)
@@ -173,6 +177,7 @@ class Tensor:
             "matmul: the operands",
             "have shapes (…, n, k) and (…, k, m)",
             f"{a.shape} and {b.shape}",
+            "A vector is a matrix with one row or one column: .reshape(-1, 1).",
         )
         _fit("matmul", a.shape[:-2], b.shape[:-2])
         return _record(
@@ -189,9 +194,8 @@ class Tensor:
     def log(self) -> "Tensor":
         """Return the natural logarithm; the numbers must be positive."""
         x = self.data
-        check(
-            bool((x > 0).all()), "log: the numbers", "be positive", f"{x.min()}"
-        )
+        least = x.min(initial=np.inf)
+        check(bool(least > 0), "log: the numbers", "be positive", least)
         return _record("log", np.log(x), (self, lambda g: g / x))
 
     def abs(self) -> "Tensor":  # noqa: D102
@@ -203,7 +207,7 @@ class Tensor:
         return _record("tanh", y, (self, lambda g: g * (1 - y * y)))
 
     def sigmoid(self) -> "Tensor":  # noqa: D102
-        y = 0.5 * (1 + np.tanh(0.5 * self.data))
+        y = expit(self.data)
         return _record("sigmoid", y, (self, lambda g: g * y * (1 - y)))
 
     def relu(self) -> "Tensor":  # noqa: D102
@@ -218,15 +222,17 @@ class Tensor:
         )
 
     def mean(self, axis: Axes = None, keepdims: bool = False) -> "Tensor":  # noqa: D102
+        check(self.size > 0, "mean: the tensor", "not be empty", self.shape)
         total = self.sum(axis, keepdims)
         return total * (total.size / self.size)
 
     def max(self, axis: Axes = None, keepdims: bool = False) -> "Tensor":
         """Return the largest; where several are, they share the gradient equally."""
+        check(self.size > 0, "max: the tensor", "not be empty", self.shape)
         x = self.data
         y = x.max(axis=axis, keepdims=keepdims)
 
-        def pull(g: ndarray) -> ndarray:
+        def pull(g: Array) -> Array:
             largest = x == _spread(y, x.shape, axis, keepdims)
             share = largest / largest.sum(axis=axis, keepdims=True)
             return _spread(g, x.shape, axis, keepdims) * share
@@ -253,11 +259,9 @@ class Tensor:
     def __getitem__(self, index: Any) -> "Tensor":
         x = self.data
 
-        def pull(g: ndarray) -> ndarray:
+        def pull(g: Array) -> Array:
             back = np.zeros_like(x)
-            np.add.at(
-                back, index, g
-            )  # an entry taken twice gets both gradients
+            np.add.at(back, index, g)  # an entry taken twice gets both
             return back
 
         return _record("getitem", x[index], (self, pull))
@@ -300,6 +304,58 @@ def history(tensor: Tensor) -> list[Tensor]:
     return order
 
 
+def graph(tensor: Tensor) -> tuple[dict[str, Tensor], list[tuple[str, str]]]:
+    """Return the history of a tensor as a graph to draw.
+
+    Returns:
+        The tensors by names, sources first, and a pair of names for each edge.
+    """
+    tensors = {str(i): t for i, t in enumerate(history(tensor))}
+    names = {id(t): name for name, t in tensors.items()}
+    edges = [
+        (names[id(source)], name)
+        for name, t in tensors.items()
+        for source, _ in t.edges
+    ]
+    return tensors, edges
+
+
+def gradient_check(
+    f: Callable[..., Tensor], *arrays: Any, tolerance: float = 1e-6
+) -> None:
+    r"""Refuse gradients that differ from central differences.
+
+    The difference :math:`(f(x + he) - f(x - he)) / 2h` is compared with the gradient in
+    each direction :math:`e` of an axis, with :math:`h = 10^{-5}`, in double precision.
+
+    Args:
+        f: what to check; takes tensors and returns a scalar.
+        arrays: where to check it, away from kinks.
+        tolerance: how far apart the two may be, relative to the largest of the value,
+            the gradient and 1.
+    """
+    points = [np.array(array, dtype=float) for array in arrays]
+    inputs = [Tensor(point.copy(), needs_grad=True) for point in points]
+    value = f(*inputs)
+    value.backward()
+    for i, (point, tensor) in enumerate(zip(points, inputs, strict=True)):
+        gradient = np.zeros_like(point) if tensor.grad is None else tensor.grad
+        for index in np.ndindex(point.shape):
+            x, sides = point[index], []
+            for step in (1e-5, -1e-5):
+                point[index] = x + step
+                sides.append(f(*map(Tensor, points)).item())
+            point[index] = x
+            wanted, got = (sides[0] - sides[1]) / 2e-5, gradient[index]
+            room = tolerance * max(1.0, abs(value.item()), abs(wanted))
+            check(
+                bool(abs(got - wanted) <= room),
+                f"gradient_check: the gradient by input {i} at {index}",
+                f"be {wanted:.6g}, as the difference says",
+                f"{got:.6g}",
+            )
+
+
 def concat(tensors: Sequence[Tensor], axis: int = -1) -> Tensor:
     """Join tensors along an axis."""
     shapes = [t.shape for t in tensors]
@@ -318,10 +374,9 @@ def concat(tensors: Sequence[Tensor], axis: int = -1) -> Tensor:
 
 def log_softmax(z: Tensor) -> Tensor:
     """Return the logarithms of the softmax over the last axis."""
-    shifted = z.data - z.data.max(axis=-1, keepdims=True)
-    y = shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
+    y = activations.log_softmax(z.data)
 
-    def pull(g: ndarray) -> ndarray:
+    def pull(g: Array) -> Array:
         return g - np.exp(y) * g.sum(axis=-1, keepdims=True)
 
     return _record("log_softmax", y, (z, pull))
@@ -353,7 +408,7 @@ def _tensor(value: Operand, like: Tensor) -> Tensor:
     """Make a tensor; a plain number takes the precision of the other operand."""
     if isinstance(value, Tensor):
         return value
-    plain = isinstance(value, int | float)
+    plain = isinstance(value, Real)
     return Tensor(np.asarray(value, like.data.dtype) if plain else value)
 
 
@@ -377,7 +432,7 @@ def _fit(op: str, a: tuple[int, ...], b: tuple[int, ...]) -> None:
     )
 
 
-def _record(op: str, data: ndarray, *edges: tuple[Tensor, Pull]) -> Tensor:
+def _record(op: str, data: Array, *edges: tuple[Tensor, Pull]) -> Tensor:
     """Make the result of an operation, and remember the way back where it is needed."""
     result = Tensor(data)
     result.op = op
@@ -387,19 +442,33 @@ def _record(op: str, data: ndarray, *edges: tuple[Tensor, Pull]) -> Tensor:
     return result
 
 
-def _gather(g: ndarray, shape: tuple[int, ...]) -> ndarray:
-    """Add up a gradient over the axes along which an operand was repeated."""
-    if g.shape == shape:
-        return g
-    g = g.sum(axis=tuple(range(g.ndim - len(shape))))
-    stretched = tuple(i for i, n in enumerate(shape) if n == 1 < g.shape[i])
-    return g.sum(axis=stretched, keepdims=True) if stretched else g
+def _gather(g: Array, x: ndarray) -> ndarray:
+    """Add up a gradient over the axes along which the operand ``x`` was repeated."""
+    if g.shape != x.shape:
+        g = g.sum(axis=tuple(range(g.ndim - x.ndim)))
+        repeated = tuple(i for i, n in enumerate(x.shape) if n != g.shape[i])
+        g = g.sum(axis=repeated, keepdims=True)
+    return np.asarray(g, x.dtype)
 
 
 def _spread(
-    g: ndarray, shape: tuple[int, ...], axis: Axes, keepdims: bool
+    g: Array, shape: tuple[int, ...], axis: Axes, keepdims: bool
 ) -> ndarray:
     """Repeat the gradient of a reduction over the axes that it removed."""
     if axis is not None and not keepdims:
         g = np.expand_dims(g, axis)
     return np.broadcast_to(g, shape)
+
+
+def _refuse_non_finite(scalar: Tensor) -> None:
+    """Say which operation was the first to give a result that is no number."""
+    made = history(scalar)
+    first = next(t for t in made if not np.isfinite(t.data).all())
+    origin = f"the result of {first.op}" if first.op else "a tensor of the user"
+    check(
+        False,
+        "backward: the scalar",
+        "be finite",
+        scalar.item(),
+        f"The first that is not is {origin}, of shape {first.shape}.",
+    )

@@ -13,17 +13,19 @@ from dlcore.autograd import Tensor
 
 
 class Parameter(Tensor):
-    """A tensor that is trained."""
+    """A tensor that is trained; it holds a copy, since training changes it in place."""
 
     def __init__(self, data: Any) -> None:
         super().__init__(data, needs_grad=True)
+        self.data = self.data.copy()
 
 
 class Module:
     """A part of a model: what it holds, and in ``forward`` what it computes.
 
-    Parameters and modules among its attributes, also in lists, belong to it. Arrays are
-    what it keeps without training it, such as running statistics.
+    Parameters and modules among its attributes, also in lists and dictionaries,
+    belong to it. Arrays are what it keeps without training it, such as running
+    statistics.
 
     Attributes:
         training: whether it is being trained; dropout and batch normalisation ask.
@@ -42,11 +44,15 @@ class Module:
     def children(self) -> Iterator[tuple[str, Any]]:
         """Yield what the attributes hold, with its name; the parts of lists singly."""
         for name, value in vars(self).items():
+            parts: Any = None
             if isinstance(value, list | tuple):
-                for i, part in enumerate(value):
-                    yield f"{name}.{i}", part
-            else:
+                parts = enumerate(value)
+            elif isinstance(value, dict):
+                parts = value.items()
+            if parts is None:
                 yield name, value
+            else:
+                yield from ((f"{name}.{key}", part) for key, part in parts)
 
     def named_parameters(self) -> dict[str, Parameter]:
         """Return the parameters by their names, such as ``layers.0.W``."""

@@ -26,8 +26,9 @@ def progress(items: Sequence[Item], what: str) -> Iterator[Item]:
     view = {"model_id": bar.model_id, "version_major": 2, "version_minor": 0}
     display({widget: view}, raw=True)  # type: ignore[no-untyped-call]
     try:
-        for item in items:
+        for done, item in enumerate(items, 1):
             yield item
-            bar.value += 1
+            if 100 * done // len(items) > 100 * (done - 1) // len(items):
+                bar.value = done  # at most a hundred messages to the browser
     finally:
         bar.close()

@@ -5,9 +5,7 @@ A part computes :math:`f(x)`. A shortcut hands on :math:`x` and :math:`f(x)` tog
 
 from collections.abc import Callable
 
-import numpy as np
-
-from dlcore._check import check
+from dlcore._check import check, check_finite
 from dlcore.autograd import Tensor, concat
 from dlcore.modules import Module
 
@@ -23,7 +21,7 @@ class Residual(Module):
     def __init__(
         self, f: Callable[[Tensor], Tensor], scale: float = 1.0
     ) -> None:
-        check(np.isfinite(scale), "Residual: scale", "be finite", scale)
+        check_finite("Residual: scale", scale)
         self.f, self.scale = f, scale
 
     def forward(self, x: Tensor) -> Tensor:  # noqa: D102

@@ -1,7 +1,7 @@
 """Training: the data in batches, a step for each, and what to watch on the way."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -9,10 +9,10 @@ from numpy import ndarray
 from numpy.random import Generator
 
 from dlcore._check import check, check_whole
-from dlcore.optim import Optimizer
 from dlcore.progress import progress
 
 
+@runtime_checkable
 class Scalar(Protocol):
     """What a cost returns: a scalar of ``dlcore.autograd``, or of PyTorch."""
 
@@ -21,6 +21,17 @@ class Scalar(Protocol):
 
     def item(self) -> float:
         """Return the number."""
+
+
+@runtime_checkable
+class Stepper(Protocol):
+    """What takes the steps: an optimizer of ``dlcore.optim``, or of PyTorch."""
+
+    def zero_grad(self) -> None:
+        """Forget the gradients of the parameters."""
+
+    def step(self) -> None:
+        """Change the parameters by their gradients."""
 
 
 def batches(
@@ -47,7 +58,7 @@ def batches(
 def train(
     cost: Callable[..., Scalar],
     arrays: Sequence[Any],
-    optimizer: Optimizer,
+    optimizer: Stepper,
     epochs: int,
     rng: Generator,
     batch: int | None = None,
