@@ -11,7 +11,7 @@ from numpy.random import Generator
 from numpy.typing import DTypeLike
 
 from dlcore._check import check, check_whole
-from dlcore.autograd import Axes, Tensor, _record
+from dlcore.autograd import Array, Axes, Tensor, _record
 from dlcore.modules import Linear, Module, Parameter
 
 
@@ -36,7 +36,7 @@ def standardize(x: Tensor, axis: Axes, eps: float = 1e-5) -> Tensor:
     ok = x.ndim > 0 and x.size > 0
     check(ok, "standardize: x", "hold numbers along axes", f"shape {x.shape}")
 
-    def mean(a: ndarray) -> ndarray:
+    def mean(a: Array) -> Array:
         return a.mean(axis=axis, keepdims=True)
 
     centred = x.data - mean(x.data)
