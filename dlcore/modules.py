@@ -24,7 +24,8 @@ class Module:
     """A part of a model: what it holds, and in ``forward`` what it computes.
 
     Parameters and modules among its attributes, also in lists and dictionaries,
-    belong to it.
+    belong to it. Arrays are what it keeps without training it, such as running
+    statistics.
 
     Attributes:
         training: whether it is being trained; dropout and batch normalisation ask.
@@ -83,18 +84,32 @@ class Module:
                 child.train(training)
         return self
 
+    def arrays(self) -> dict[str, ndarray]:
+        """Return all that it holds by its names: of parameters the data, and arrays."""
+        found: dict[str, ndarray] = {}
+        for name, child in self.children():
+            if isinstance(child, Parameter):
+                found[name] = child.data
+            elif isinstance(child, ndarray):
+                found[name] = child
+            elif isinstance(child, Module):
+                inner = child.arrays()
+                found |= {
+                    f"{name}.{key}": array for key, array in inner.items()
+                }
+        return found
+
     def state(self) -> dict[str, ndarray]:
-        """Return a copy of the parameters by their names."""
-        named = self.named_parameters()
-        return {name: p.data.copy() for name, p in named.items()}
+        """Return a copy of all that it holds, parameters and arrays, by its names."""
+        return {name: array.copy() for name, array in self.arrays().items()}
 
     def load(self, state: Mapping[str, ndarray]) -> None:
-        """Set the parameters to those of :meth:`state`."""
-        ours = {k: p.shape for k, p in self.named_parameters().items()}
+        """Set parameters and arrays to those of :meth:`state`."""
+        ours = {k: array.shape for k, array in self.arrays().items()}
         theirs = {k: np.shape(array) for k, array in state.items()}
         check(ours == theirs, "load: state", f"have the arrays {ours}", theirs)
-        for name, p in self.named_parameters().items():
-            p.data[...] = state[name]
+        for name, array in self.arrays().items():
+            array[...] = state[name]
 
 
 class Linear(Module):
