@@ -10,6 +10,7 @@ from matplotlib.colors import to_rgb
 from dlcore.plots import (
     plot_boundary,
     plot_graph,
+    plot_descent,
     plot_image,
     plot_network,
     plot_neuron,
@@ -218,3 +219,26 @@ def test_a_point_of_the_simplex_has_its_probabilities_as_distances(ax):
         across = np.array([start[1] - end[1], end[0] - start[0]])
         height = abs(across @ (corners[c] - start))
         assert abs(across @ (inside - start)) == pytest.approx(p * height)
+
+
+def test_paths_are_drawn_over_level_lines_point_by_point(ax):
+    paths = {"a": np.array([[0.0, 0.5], [0.5, 0.5]]), "b": np.ones((3, 2))}
+    plot_descent(
+        lambda x: (x**2).sum(axis=-1),
+        paths,
+        ax,
+        xlim=(-1, 2),
+        ylim=(-2, 1),
+        levels=[1.0],
+    )
+    assert (ax.get_xlim(), ax.get_ylim()) == ((-1, 2), (-2, 1))
+    a, ring, b, _ = ax.lines
+    np.testing.assert_array_equal(a.get_xydata(), paths["a"])
+    np.testing.assert_array_equal(b.get_xydata(), paths["b"])
+    np.testing.assert_array_equal(ring.get_xydata(), paths["a"][:1])
+    assert [a.get_label(), b.get_label()] == ["a", "b"]
+    assert a.get_color() != b.get_color()
+    (circle,) = ax.collections[0].get_paths()
+    np.testing.assert_allclose(
+        np.linalg.norm(circle.vertices, axis=1), 1, atol=0.01
+    )
