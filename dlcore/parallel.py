@@ -70,7 +70,7 @@ def mean_over_group(
         tensors: this process's means :math:`a_k` over its examples.
         examples: their number :math:`B_k`.
     """
-    check_whole("mean_over_group: examples", examples, 0)
+    check_whole("mean_over_group: examples", examples, 1)
     total = torch.tensor(float(examples), dtype=torch.float64)
     distributed.all_reduce(total)  # adds up over the group
     means = [examples * tensor for tensor in tensors]
@@ -92,6 +92,12 @@ def train_softmax(
     Every process holds all weights and some rows. In each step it computes the gradient of
     the mean cross-entropy of its rows; the group's mean of these is the gradient for all.
     """
+    check(
+        len(X) == len(y) > 0,
+        "train_softmax: X and y",
+        "be equally long and not empty",
+        f"{len(X)} and {len(y)} rows",
+    )
     weights = torch.tensor(W, requires_grad=True)
     rows, labels = torch.tensor(X), torch.tensor(y)
     for _ in range(steps):

@@ -48,4 +48,8 @@ def test_refusals():
     with pytest.raises(ValueError, match="module that a new process can"):
         parallel.run(inside, [(1,)])
     with pytest.raises(ValueError, match="examples must be a whole number"):
-        parallel.mean_over_group([], -1)
+        parallel.mean_over_group([], 0)
+    with pytest.raises(ValueError, match="equally long and not empty; got 0"):
+        parallel.train_softmax(
+            np.zeros((2, 3)), np.zeros((0, 3)), np.zeros(0, int), 1.0, 1
+        )
