@@ -25,7 +25,7 @@ from dlcore._check import check, check_whole
 def run(
     worker: Callable[..., Any],
     shares: Sequence[tuple[Any, ...]],
-    timeout: float = 60.0,
+    timeout: float = 300.0,
 ) -> list[Any]:
     """Call ``worker(*share)`` for each share, each in a process of its own, as one group.
 
