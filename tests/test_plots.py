@@ -9,8 +9,8 @@ from matplotlib.colors import to_rgb
 
 from dlcore.plots import (
     plot_boundary,
-    plot_graph,
     plot_descent,
+    plot_graph,
     plot_image,
     plot_network,
     plot_neuron,
