@@ -15,7 +15,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 unexport DLCORE_EXPLORE
 
 .DEFAULT_GOAL := help
-.PHONY: help book test lint package notebooks-test site-test notebooks lab serve clean
+.PHONY: help book test lint package notebooks-test site-test notebooks lab serve bench clean
 
 help:  ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -53,6 +53,9 @@ lab: $(READY)  ## open the notebooks in JupyterLab
 
 serve: book  ## serve the book on http://localhost:8000 (PORT=...)
 	@$(BIN)/python -m http.server --directory _build/html $(PORT)
+
+bench: $(READY)  ## compare the speed of dlcore with PyTorch (half a minute)
+	@$(BIN)/python -m benchmarks
 
 clean:  ## remove what these commands made
 	rm -rf .venv _build .hypothesis .mypy_cache .pytest_cache .ruff_cache dlcore.egg-info

@@ -80,6 +80,7 @@ def test_every_command_of_the_readme_exists():
         "lab",
         "notebooks",
         "serve",
+        "bench",
         "clean",
         "help",
     ]:

@@ -1,0 +1,1 @@
+"""How fast ``dlcore`` is beside PyTorch: ``python -m benchmarks`` prints the table."""

@@ -1,0 +1,114 @@
+"""Measure ``dlcore`` beside PyTorch: the same work, in turn, in one process and thread.
+
+Each pair is warmed up and then run alternately, ours and theirs, so that both meet the
+same machine, and CPU time is taken, so that other programs disturb little. The table
+shows medians and their ratio; below 1, ours is faster.
+"""
+
+from collections.abc import Callable
+from itertools import pairwise
+from statistics import median
+from time import process_time
+
+import numpy as np
+import torch
+
+from dlcore import optim
+from dlcore.autograd import Tensor, cross_entropy
+from dlcore.modules import Linear, Sequential
+
+ROUNDS, WARM_UP = 200, 20
+WIDTHS = [784, 256, 128, 10]
+
+Work = Callable[[], object]
+
+
+def in_turn(ours: Work, theirs: Work) -> tuple[float, float]:
+    """Return the median milliseconds of CPU time of both, run alternately."""
+    times: tuple[list[float], list[float]] = [], []
+    for turn in range(WARM_UP + ROUNDS):
+        for work, spent in zip((ours, theirs), times, strict=True):
+            start = process_time()
+            work()
+            if turn >= WARM_UP:
+                spent.append(1e3 * (process_time() - start))
+    return median(times[0]), median(times[1])
+
+
+def models(rng: np.random.Generator) -> tuple[Sequential, torch.nn.Sequential]:
+    """Return the same network in both libraries, in single precision."""
+    ours, theirs = [], []
+    for n, m in pairwise(WIDTHS):
+        ours += [Linear(n, m, rng, np.float32), Tensor.relu]
+        theirs += [torch.nn.Linear(n, m), torch.nn.ReLU()]
+    model, twin = Sequential(*ours[:-1]), torch.nn.Sequential(*theirs[:-1])
+    with torch.no_grad():
+        for p, q in zip(model.parameters, twin.parameters(), strict=True):
+            q.copy_(torch.tensor(p.data))
+    return model, twin
+
+
+def network(batch: int, train: bool) -> tuple[Work, Work]:
+    """Return a step of training, or the gradient alone, for both libraries."""
+    rng = np.random.default_rng(0)
+    X = rng.random((batch, WIDTHS[0]), dtype=np.float32)
+    y = rng.integers(0, WIDTHS[-1], batch)
+    X_torch, y_torch = torch.tensor(X), torch.tensor(y)
+    model, twin = models(rng)
+    mine = optim.Adam(model.parameters, lr=1e-3)
+    other = torch.optim.Adam(twin.parameters(), lr=1e-3)
+
+    def ours() -> None:
+        mine.zero_grad()
+        cross_entropy(model(Tensor(X)), y).backward()
+        if train:
+            mine.step()
+
+    def theirs() -> None:
+        other.zero_grad()
+        torch.nn.functional.cross_entropy(twin(X_torch), y_torch).backward()
+        if train:
+            other.step()
+
+    return ours, theirs
+
+
+def steps(name: str, on_torch: bool) -> tuple[Work, Work]:
+    """Return the step of an optimizer, on arrays or on the parameters of PyTorch."""
+    rng = np.random.default_rng(0)
+    pairs = [models(rng) for _ in range(2)]
+    model, (_, twin) = pairs[0][on_torch], pairs[1]
+    ours = list(model.parameters()) if on_torch else model.parameters
+    theirs = list(twin.parameters())
+    for p, q in zip(ours, theirs, strict=True):
+        g = rng.normal(size=tuple(p.shape)).astype(np.float32)
+        p.grad = torch.tensor(g) if on_torch else g
+        q.grad = torch.tensor(g)
+    if name == "Adam":
+        other = torch.optim.Adam(theirs, lr=1e-3)
+    else:
+        other = torch.optim.SGD(theirs, lr=1e-3, momentum=0.9)
+    return getattr(optim, name)(ours, lr=1e-3).step, other.step
+
+
+def main() -> None:
+    """Print the table."""
+    torch.set_num_threads(1)
+    work = {
+        "training step, batch 128": network(128, train=True),
+        "gradient, batch 128": network(128, train=False),
+        "gradient, batch 1": network(1, train=False),
+        "Adam on arrays": steps("Adam", on_torch=False),
+        "Adam on torch": steps("Adam", on_torch=True),
+        "Momentum on arrays": steps("Momentum", on_torch=False),
+        "Momentum on torch": steps("Momentum", on_torch=True),
+    }
+    print("| work | ours, ms | PyTorch, ms | ratio |")
+    print("| --- | --- | --- | --- |")
+    for name, (ours, theirs) in work.items():
+        mine, other = in_turn(ours, theirs)
+        print(f"| {name} | {mine:.2f} | {other:.2f} | {mine / other:.2f} |")
+
+
+if __name__ == "__main__":
+    main()
