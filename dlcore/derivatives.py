@@ -204,7 +204,11 @@ def jacobian(f: Callable[[Dual], Dual], x: Any) -> ndarray:
 
 
 def check_gradient(
-    f: Callable[[ndarray], Any], gradient: Any, x: Any, tolerance: float = 1e-6
+    f: Callable[[ndarray], Any],
+    gradient: Any,
+    x: Any,
+    tolerance: float = 1e-6,
+    what: str = "check_gradient: gradient",
 ) -> None:
     """Refuse a gradient that differs from the one by differences.
 
@@ -213,11 +217,12 @@ def check_gradient(
         gradient: what is claimed at ``x``; of its shape.
         x: where.
         tolerance: largest difference, relative to the largest entry or to 1.
+        what: what a refusal names.
     """
     x, gradient = np.asarray(x, dtype=float), np.asarray(gradient, dtype=float)
     check(
         gradient.shape == x.shape,
-        "check_gradient: gradient",
+        what,
         f"have the shape of x, {x.shape}",
         f"shape {gradient.shape}",
     )
@@ -229,7 +234,7 @@ def check_gradient(
     worst = np.unravel_index(error.argmax(), x.shape)
     check(
         bool(error[worst] <= tolerance * max(1.0, np.abs(wanted).max())),
-        f"check_gradient: gradient{list(map(int, worst)) or ''}",
+        f"{what}{list(map(int, worst)) or ''}",
         f"be {wanted[worst]:.6g}",
         f"{gradient[worst]:.6g}",
     )
