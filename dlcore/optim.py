@@ -1,9 +1,10 @@
 r"""Optimizers: how a gradient becomes a step, in order of increasing complexity.
 
-What PyTorch has is equal to it. An optimizer changes its parameters in place. A parameter is an array, whose gradient is
+An optimizer changes its parameters in place. A parameter is an array, whose gradient is
 handed to :meth:`Optimizer.step`; or anything with ``data`` and ``grad``, such as a tensor
 of ``dlcore.autograd`` or of PyTorch, which brings its own. Nothing here imports NumPy or
-PyTorch: the rules are written with operators that both understand.
+PyTorch: the rules are written with operators that both understand. Where PyTorch has the
+same rule, both take the same steps.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -24,6 +25,9 @@ class Optimizer:
             :math:`g + \lambda\theta`, that of the cost with
             :math:`\tfrac{\lambda}{2} \lVert\theta\rVert^2` added. Rules that are
             ``decoupled`` shrink :math:`\theta` by :math:`1 - \eta\lambda` instead.
+
+    Attributes:
+        t: how many steps each parameter has taken.
     """
 
     decoupled = False
