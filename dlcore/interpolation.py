@@ -13,10 +13,10 @@ from dlcore._check import (
 )
 
 
-def weak_features_error(
+def expected_error(
     p: int, s: int, used: float, left: float, noise: float
 ) -> float:
-    r"""Return the expected squared error of the shortest least-squares fit.
+    r"""Return the expected squared error of the shortest fit with weak features.
 
     Features are independent standard Gaussians, :math:`y = x^\top w + \varepsilon`, and the
     fit sees :math:`s` examples and the first :math:`p` features. With
@@ -24,7 +24,7 @@ def weak_features_error(
     (Belkin, Hsu and Xu 2020)
 
     .. math::
-        v \Bigl(1 + \frac{p}{s - p - 1}\Bigr) & \quad p \le s - 2 \\
+        v \Bigl(1 + \frac{p}{s - p - 1}\Bigr) & \quad p \le s - 2 \text{ or } p = 0 \\
         \lVert w_{\text{used}} \rVert^2 \Bigl(1 - \frac sp\Bigr)
             + v \Bigl(1 + \frac{s}{p - s - 1}\Bigr) & \quad p \ge s + 2
 
@@ -37,20 +37,26 @@ def weak_features_error(
         left: squared length of the true weights of all others.
         noise: variance of the noise.
     """
-    check_whole("weak_features_error: p", p, 0)
-    check_whole("weak_features_error: s", s, 1)
+    check_whole("expected_error: p", p, 0)
+    check_whole("expected_error: s", s, 1)
     ok = min(used, left, noise) >= 0 and np.isfinite(used + left + noise)
     check(
         bool(ok),
-        "weak_features_error: used, left and noise",
+        "expected_error: used, left and noise",
         "be finite and not negative",
         (used, left, noise),
+    )
+    check(
+        p > 0 or used == 0,
+        "expected_error: used",
+        "be 0 if no feature is used",
+        used,
     )
     v = left + noise
     unseen = used * max(0.0, 1 - s / p) if p else 0.0
     gap = abs(s - p) - 1
-    if v == 0:
-        return unseen
+    if v == 0 or p == 0:
+        return unseen + v
     if gap <= 0:
         return np.inf
     return unseen + v * (1 + min(p, s) / gap)

@@ -57,7 +57,14 @@ def cross_validate(
     losses = np.zeros(len(X))
     for rows, held_out in kfold(len(X), k, rng):
         predictor = fit(X[rows], y[rows])
-        losses[held_out] = loss(predictor(X[held_out]), y[held_out])
+        found = np.asarray(loss(predictor(X[held_out]), y[held_out]))
+        check(
+            found.shape == held_out.shape,
+            "cross_validate: loss",
+            f"return one number for each of {len(held_out)} examples",
+            f"shape {found.shape}",
+        )
+        losses[held_out] = found
     return losses
 
 
@@ -68,7 +75,7 @@ def leave_one_out(
 
     For fits whose predictions are :math:`\hat y = Sy`, and which stay when an example is
     added that they predict without error, as least squares with or without a quadratic
-    penalty:
+    penalty (for others, such as the nearest neighbour, it is not true):
 
     .. math:: y_i - \hat y_{(-i)} = \frac{y_i - \hat y_i}{1 - S_{ii}}
 
@@ -76,7 +83,7 @@ def leave_one_out(
         S: the matrix of the fit to all examples.
         y: the targets.
     """
-    ok = S.ndim == 2 and S.shape == (len(y), len(y)) and y.ndim == 1
+    ok = y.ndim == 1 and S.shape == (y.size, y.size) and y.size > 0
     check(
         ok,
         "leave_one_out: S",
@@ -86,10 +93,10 @@ def leave_one_out(
     check_finite("leave_one_out: S and y", S, y)
     own = np.diag(S)
     check(
-        bool((own < 1 - 1e-9).all()),
+        bool((1 - own > 1e-9).all()),
         "leave_one_out: S",
-        "have a diagonal below 1",
-        f"{own.max():g}",
+        "have a diagonal clearly below 1",
+        f"1 − {1 - own.max():.1g}",
         "A fit that follows one point exactly says nothing about it.",
     )
     return (y - S @ y) / (1 - own)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from dlcore.interpolation import fourier_features, weak_features_error
+from dlcore.interpolation import expected_error, fourier_features
 
 
 @pytest.mark.parametrize("p", [0, 3, 9, 24, 60])
@@ -20,23 +20,24 @@ def test_error_equals_simulation(p):
         fitted = np.zeros(n)
         fitted[:p] = np.linalg.pinv(X[:, :p]) @ y
         errors.append(np.sum((fitted - w) ** 2) + sigma**2)
-    expected = weak_features_error(p, s, p * 0.04, (n - p) * 0.04, sigma**2)
+    expected = expected_error(p, s, p * 0.04, (n - p) * 0.04, sigma**2)
     room = 5 * np.std(errors) / np.sqrt(len(errors))
     assert abs(np.mean(errors) - expected) < room + 1e-12
 
 
 def test_error_by_hand():
-    assert_allclose(weak_features_error(5, 40, 0, 1, 0.5), 1.5 * 39 / 34)
-    assert_allclose(weak_features_error(80, 40, 2, 0, 1), 1 + 1 + 40 / 39)
-    assert weak_features_error(0, 40, 0, 1, 0.5) == 1.5 * 1.0
+    assert_allclose(expected_error(5, 40, 0, 1, 0.5), 1.5 * 39 / 34)
+    assert_allclose(expected_error(80, 40, 2, 0, 1), 1 + 1 + 40 / 39)
+    assert expected_error(0, 40, 0, 1, 0.5) == 1.5
+    assert expected_error(0, 1, 0, 1, 0.5) == 1.5
 
 
-@given(s=st.integers(1, 30), gap=st.sampled_from([-1, 0, 1]))
+@given(s=st.integers(2, 30), gap=st.sampled_from([-1, 0, 1]))
 def test_error_is_infinite_where_weights_equal_examples(s, gap):
     p = s + gap
-    assert weak_features_error(p, s, 1, 0, 1) == np.inf
-    without_noise = weak_features_error(p, s, 1, 0, 0)
-    assert_allclose(without_noise, max(0, 1 - s / p) if p else 0)
+    assert expected_error(p, s, 1, 0, 1) == np.inf
+    without_noise = expected_error(p, s, 1, 0, 0)
+    assert_allclose(without_noise, max(0, 1 - s / p))
 
 
 @given(rng=seeds, p=st.integers(1, 9), n=st.integers(1, 5))
@@ -59,9 +60,11 @@ def test_many_features_approach_the_gaussian_kernel():
 @pytest.mark.usefixtures("unchecked")
 def test_refusals():
     with pytest.raises(ValueError, match="error: used, left and noise must be"):
-        weak_features_error(1, 2, -1, 0, 0)
+        expected_error(1, 2, -1, 0, 0)
     with pytest.raises(ValueError, match="error: s must be a whole number"):
-        weak_features_error(1, 0, 1, 0, 0)
+        expected_error(1, 0, 1, 0, 0)
+    with pytest.raises(ValueError, match="error: used must be 0 if no feature"):
+        expected_error(0, 10, 5, 0, 0)
     X, A, b = np.zeros((4, 2)), np.zeros((3, 2)), np.zeros(3)
     with pytest.raises(ValueError, match="features: X must have 2 columns"):
         fourier_features(X[:, :1], A, b)
