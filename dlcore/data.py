@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int, UInt8
+from jaxtyping import Float, Int, Shaped, UInt8
 from numpy import ndarray
 from numpy.random import Generator
 
@@ -212,6 +212,77 @@ def shuttle() -> tuple[Float[ndarray, "23 1"], Int[ndarray, "23"]]:
     distressed = [53, 57, 58, 63, 70, 70, 75]
     X = np.array([*distressed, *spared], dtype=float)
     return X[:, None], np.repeat([1, 0], [7, 16])
+
+
+def shifted(
+    X: Shaped[ndarray, "s n"], by: int, rng: Generator
+) -> Shaped[ndarray, "s n"]:
+    """Move square images by up to ``by`` pixels, each its own way; zeros move in.
+
+    Args:
+        X: images as rows of pixels.
+        by: the largest shift, to each side, in whole pixels.
+        rng: source of the shifts, equally likely.
+    """
+    check_whole("shifted: by", by, 0)
+    s, n = X.shape
+    side = int(np.sqrt(n) + 0.5)
+    check(side * side == n, "shifted: X", "have square images", f"{n} pixels")
+    framed = np.pad(X.reshape(s, side, side), ((0, 0), (by, by), (by, by)))
+    down, right = rng.integers(0, 2 * by + 1, size=(2, s))
+    rows = down[:, None, None] + np.arange(side)[:, None]
+    columns = right[:, None, None] + np.arange(side)
+    return framed[np.arange(s)[:, None, None], rows, columns].reshape(s, n)
+
+
+def credit(
+    s: int, rng: Generator
+) -> tuple[Float[ndarray, "s 3"], Int[ndarray, "s"]]:
+    r"""Draw customers of a bank, one in thirty of whom fails to pay. They are made up.
+
+    The columns are those of the data set ``Default`` of James et al. (2023): the balance
+    of the credit card and the income, in dollars, and 1 for students. Students earn less
+    and owe more. The chance to fail is :math:`\sigma(-10.5 + 0.0057\, \text{balance} - 0.65\,
+    \text{student})`: the income is of no use.
+
+    Returns:
+        Customers, and 1 for those who fail to pay.
+    """
+    check_whole("credit: s", s, 1)
+    student = (rng.random(s) < 0.3).astype(float)
+    income = np.where(student, 18_000, 40_000) + rng.normal(size=s) * np.where(
+        student, 4_500, 10_000
+    )
+    balance = np.maximum(rng.normal(770 + 200 * student, 475), 0)
+    z = -10.5 + 0.0057 * balance - 0.65 * student
+    y = (rng.random(s) < 1 / (1 + np.exp(-z))).astype(int)
+    return np.column_stack([balance, np.maximum(income, 0), student]), y
+
+
+def spam(
+    s: int, rng: Generator
+) -> tuple[Float[ndarray, "s 57"], Int[ndarray, "s"]]:
+    """Draw e-mails, two in five of them spam, as 57 numbers. They are made up.
+
+    The shape is that of the data set ``Spambase`` (Hopkins et al. 1999): shares of 48
+    words and 6 characters, in per cent of the text, most of them zero, and 3 lengths of
+    runs of capital letters, with a long tail. Twelve words are commoner in spam, twelve
+    in other mail, and the rest tell nothing; capitals run longer in spam.
+
+    Returns:
+        E-mails, and 1 for spam.
+    """
+    check_whole("spam: s", s, 1)
+    y = (rng.random(s) < 0.4).astype(int)
+    leaning = np.repeat(
+        [1.0, -1.0, 0.0], [12, 12, 30]
+    )  # of words and characters
+    sign = 2 * y[:, None] - 1
+    chance = 0.15 * np.exp(0.4 * leaning * sign)
+    shares = np.exp(rng.normal(size=(s, 54)) + 0.4 * leaning * sign - 1)
+    shares *= rng.random((s, 54)) < chance
+    runs = np.exp(rng.normal([1, 2.5, 4], [0.6, 1, 1.2], (s, 3)) + 0.4 * sign)
+    return np.column_stack([shares, 1 + runs]), y
 
 
 def split(

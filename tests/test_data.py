@@ -4,10 +4,14 @@ import sys
 
 import numpy as np
 import pytest
+from draws import seeds
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.random import default_rng
+from numpy.testing import assert_allclose
 
 from dlcore import data
+from dlcore.logistic import logistic_regression
 
 SEEDS = st.integers(0, 2**16)
 
@@ -204,3 +208,55 @@ def test_split_refuses_sizes_that_do_not_add_up(sizes):
 def test_split_refuses_what_does_not_count(s, sizes, what):
     with pytest.raises(ValueError, match=f"split: {what}"):
         data.split(s, sizes, np.random.default_rng(0))
+
+
+@given(seeds, st.integers(0, 3))
+def test_shifted_images_are_pieces_of_the_framed_ones(rng, by):
+    X = rng.integers(1, 256, (4, 25)).astype(np.uint8)
+    for image, moved in zip(X, data.shifted(X, by, rng), strict=True):
+        framed = np.pad(image.reshape(5, 5), by)
+        windows = np.lib.stride_tricks.sliding_window_view(framed, (5, 5))
+        same = (windows == moved.reshape(5, 5)).all(axis=(2, 3))
+        assert same.any()
+
+
+def test_images_are_shifted_each_its_own_way():
+    X = np.zeros((900, 9))
+    X[:, 4] = 1.0
+    places = np.bincount(data.shifted(X, 1, default_rng(0)).argmax(axis=1))
+    assert len(places) == 9
+    assert places.min() > 60
+    with pytest.raises(ValueError, match="shifted: X must have square images"):
+        data.shifted(np.ones((2, 8)), 1, default_rng(0))
+    with pytest.raises(ValueError, match="shifted: by must be a whole number"):
+        data.shifted(X, -1, default_rng(0))
+
+
+def test_customers_have_the_shape_that_is_promised():
+    X, y = data.credit(20_000, default_rng(0))
+    assert X.shape == (20_000, 3)
+    assert (X >= 0).all()
+    assert 0.03 < y.mean() < 0.037
+    student = X[:, 2] == 1
+    assert 0.28 < student.mean() < 0.32
+    assert X[student, 0].mean() > X[~student, 0].mean() + 150
+    assert X[student, 1].mean() < X[~student, 1].mean() - 20_000
+    w, _ = logistic_regression(X / [1000, 10_000, 1], y)
+    assert_allclose(w, [5.7, 0, -0.65], atol=0.4)  # the law is found again
+    with pytest.raises(ValueError, match="credit: s must be a whole number"):
+        data.credit(0, default_rng(0))
+
+
+def test_mails_have_the_shape_that_is_promised():
+    X, y = data.spam(20_000, default_rng(0))
+    assert X.shape == (20_000, 57)
+    assert (X >= 0).all()
+    assert 0.38 < y.mean() < 0.42
+    assert 0.8 < (X[:, :54] == 0).mean() < 0.9
+    often = [(X[y == k, :54] > 0).mean(axis=0) for k in (0, 1)]
+    assert (often[1] > often[0])[:12].all()
+    assert (often[1] < often[0])[12:24].all()
+    assert np.abs(often[1] - often[0])[24:].max() < 0.03
+    assert (X[:, 54:].mean(axis=0) > 1.1 * np.median(X[:, 54:], axis=0)).all()
+    with pytest.raises(ValueError, match="spam: s must be a whole number"):
+        data.spam(0, default_rng(0))

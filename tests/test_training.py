@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from dlcore.autograd import Tensor, cross_entropy
 from dlcore.modules import Linear, Parameter, Sequential
 from dlcore.optim import GD, Adam
-from dlcore.training import batches, train
+from dlcore.training import EarlyStopping, batches, train
 
 
 @given(rng=seeds, s=st.integers(1, 50), batch=st.integers(1, 60))
@@ -101,6 +101,58 @@ def test_training_stops_where_asked():
     )
     assert seen == [1, 2, 3, 4]
     assert len(costs) == 4
+
+
+@given(
+    scores=st.lists(st.integers(0, 5), min_size=1), patience=st.integers(1, 4)
+)
+def test_early_stopping_ends_after_its_patience_at_the_best_state(
+    scores, patience
+):
+    """Against the rule in words: the first lowest score with so many epochs after it."""
+    model = Linear(1, 1, np.random.default_rng(0))
+    epoch = 0
+
+    def cost(x):
+        return (model(Tensor(x)) * 0).sum()
+
+    def score():
+        nonlocal epoch
+        epoch += 1
+        model.b.data[:] = epoch  # so that states can be told apart
+        return scores[epoch - 1]
+
+    stopper = EarlyStopping(model, score, patience)
+    train(
+        cost,
+        [np.ones((2, 1))],
+        GD(model.parameters, lr=1),
+        len(scores),
+        np.random.default_rng(0),
+        after_epoch=stopper,
+    )
+    for end in range(1, len(scores) + 1):
+        best = int(np.argmin(scores[:end])) + 1
+        if end - best >= patience:
+            break
+    assert len(stopper.scores) == end
+    assert stopper.best_epoch == best
+    stopper.restore()
+    assert model.b.data == best
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_early_stopping_refuses():
+    model = Linear(1, 1, np.random.default_rng(0))
+    with pytest.raises(
+        ValueError, match="patience must be a whole number from 1"
+    ):
+        EarlyStopping(model, lambda: 0.0, 0)
+    stopper = EarlyStopping(model, lambda: np.nan, 1)
+    with pytest.raises(ValueError, match="score must be a number; got nan"):
+        stopper(1)
+    with pytest.raises(ValueError, match="have seen an epoch before restore"):
+        stopper.restore()
 
 
 @pytest.mark.usefixtures("unchecked")
