@@ -98,6 +98,57 @@ def train(
     return np.array(costs)
 
 
+class Stateful(Protocol):
+    """What can be saved and set back: a module of ``dlcore.modules``."""
+
+    def state(self) -> Any:
+        """Return a copy of the parameters."""
+
+    def load(self, state: Any) -> None:
+        """Set the parameters to a copy."""
+
+
+class EarlyStopping:
+    """Stop when a score has not fallen for a while, and keep the best state.
+
+    Hand it to :func:`train` as ``after_epoch``, and call :meth:`restore` at the end.
+
+    Args:
+        model: what is trained.
+        score: computes what should fall, such as the cost on a validation set. It
+            switches dropout off itself.
+        patience: how many epochs in a row may pass without a new lowest score.
+
+    Attributes:
+        scores: after each epoch so far.
+        best_epoch: how many epochs were done at the lowest score, the first of equals.
+    """
+
+    def __init__(
+        self, model: Stateful, score: Callable[[], float], patience: int
+    ) -> None:
+        check_whole("EarlyStopping: patience", patience, 1)
+        self.model, self.score, self.patience = model, score, patience
+        self.scores: list[float] = []
+        self.best_epoch = 0
+        self._best: Any = None
+
+    def __call__(self, done: int) -> bool:
+        """Look at the score; tell whether to stop."""
+        score = float(self.score())
+        check(score == score, "EarlyStopping: score", "be a number", score)
+        if not self.scores or score < min(self.scores):
+            self.best_epoch, self._best = done, self.model.state()
+        self.scores.append(score)
+        return done - self.best_epoch >= self.patience
+
+    def restore(self) -> None:
+        """Set the model back to the best state seen."""
+        rule = "have seen an epoch before restore()"
+        check(self._best is not None, "EarlyStopping: model", rule, "none")
+        self.model.load(self._best)
+
+
 def check_cost(who: str, cost: float, epoch: int) -> None:
     """Refuse a cost that is no number any more."""
     check(
