@@ -35,16 +35,28 @@ class Landscape:
         self, x: Float[ndarray, "*points n"]
     ) -> Float[ndarray, "*points"]:
         """Return the values at points along the last axis."""
-        return np.asarray(self.value(np.asarray(x)))
+        x = np.asarray(x)
+        check(
+            x.shape[-1:] == (self.n,),
+            f"{self.name}: points",
+            f"have {self.n} coordinates, along the last axis",
+            f"shape {x.shape}",
+        )
+        return np.asarray(self.value(x))
 
 
 def quadratic(curvatures: Float[ndarray, "n"]) -> Landscape:
     r"""Return :math:`J(x) = \tfrac12 \sum_i c_i x_i^2`, a bowl if all :math:`c_i > 0`."""
     c = np.asarray(curvatures, dtype=float)
-    check(c.ndim == 1 and c.size > 0, "quadratic: curvatures", "be a list", c)
+    check(
+        c.ndim == 1 and c.size > 0,
+        "quadratic: curvatures",
+        "be a list of at least one number",
+        f"shape {c.shape}",
+    )
     check_finite("quadratic: curvatures", c)
     return Landscape(
-        "valley",
+        "quadratic",
         len(c),
         lambda x: (c * x**2).sum(axis=-1) / 2,
         lambda x: c * x,
@@ -154,12 +166,13 @@ def descend(
     """
     check_whole("descend: steps", steps, 0)
     x = np.array(start, dtype=float)
+    check(x.ndim == 1, "descend: start", "be a vector", f"shape {x.shape}")
     check_finite("descend: start", x)
     optimizer = make([x])
     path = [x.copy()]
     with np.errstate(over="ignore", invalid="ignore"):
         for _ in range(steps):
-            optimizer.step([gradient(x)])
+            optimizer.step([np.asarray(gradient(x), dtype=float)])
             if not np.isfinite(x).all():
                 break
             path.append(x.copy())

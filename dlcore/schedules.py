@@ -16,18 +16,24 @@ Schedule: TypeAlias = Callable[[int], float]
 
 def constant() -> Schedule:
     """Keep the step size."""
-    return lambda t: 1.0
+    return _from_zero(lambda t: 1.0)
 
 
 def steps(every: int, factor: float) -> Schedule:
     r"""Multiply by ``factor`` after each ``every`` steps: :math:`f^{\lfloor t/k \rfloor}`."""
     check_whole("steps: every", every, 1)
     check(0 < factor < inf, "steps: factor", "be positive and finite", factor)
-    return lambda t: factor ** (t // every)
+    return _from_zero(lambda t: factor ** (t // every))
 
 
 def exponential(factor: float) -> Schedule:
     r"""Multiply by ``factor`` in each step: :math:`f^t`."""
+    check(
+        0 < factor < inf,
+        "exponential: factor",
+        "be positive and finite",
+        factor,
+    )
     return steps(1, factor)
 
 
@@ -36,9 +42,9 @@ def inverse(power: float, scale: float = 1.0) -> Schedule:
 
     Robbins and Monro's conditions hold for powers :math:`a` in (1/2, 1].
     """
-    check(power > 0, "inverse: power", "be positive", power)
-    check(scale > 0, "inverse: scale", "be positive", scale)
-    return lambda t: (1 + t / scale) ** -power
+    check(0 < power < inf, "inverse: power", "be positive and finite", power)
+    check(0 < scale < inf, "inverse: scale", "be positive and finite", scale)
+    return _from_zero(lambda t: (1 + t / scale) ** -power)
 
 
 def cosine(total: int, last: float = 0.0) -> Schedule:
@@ -48,12 +54,25 @@ def cosine(total: int, last: float = 0.0) -> Schedule:
     """
     check_whole("cosine: total", total, 1)
     check(0 <= last <= 1, "cosine: last", "lie in [0, 1]", last)
-    return lambda t: (
-        last + (1 - last) * (1 + cos(pi * min(t, total) / total)) / 2
+    return _from_zero(
+        lambda t: last + (1 - last) * (1 + cos(pi * min(t, total) / total)) / 2
     )
 
 
 def warmup(total: int, then: Schedule) -> Schedule:
     """Rise in equal steps to 1, which step ``total`` has; then start another schedule."""
     check_whole("warmup: total", total, 1)
-    return lambda t: (t + 1) / (total + 1) if t < total else then(t - total)
+    check(callable(then), "warmup: then", "be a schedule", then)
+    return _from_zero(
+        lambda t: (t + 1) / (total + 1) if t < total else then(t - total)
+    )
+
+
+def _from_zero(factor: Schedule) -> Schedule:
+    """Return a schedule that refuses a time before the first step."""
+
+    def schedule(t: int) -> float:
+        check(t >= 0, "schedule: t", "be 0 or more", t)
+        return factor(t)
+
+    return schedule

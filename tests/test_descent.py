@@ -94,6 +94,24 @@ def test_pl_constant_of_the_wavy_bowl():
     assert_allclose(mu, 0.1755, atol=5e-5)
 
 
+def test_pl_constant_does_not_mind_rounding():
+    rng = default_rng(3)
+    X, y = rng.normal(size=(6, 2)), rng.normal(size=6)
+    best = np.linalg.lstsq(X, y, rcond=None)[0]
+    W = best + np.vstack([np.eye(2), 1e-9 * rng.normal(size=(500, 2))])
+    values = ((W @ X.T - y) ** 2).sum(axis=1) / 2
+    gradients = (W @ X.T - y) @ X
+    lowest = ((X @ best - y) ** 2).sum() / 2
+    assert (values < lowest).any()  # some lie below, by rounding
+    assert (values > lowest).sum() > 2  # and some above
+    exact = (np.eye(2) @ X.T @ X) ** 2
+    gaps = ((np.eye(2) @ X.T) ** 2).sum(axis=1) / 2
+    assert_allclose(
+        pl_constant(values, gradients, lowest),
+        (exact.sum(axis=1) / (2 * gaps)).min(),
+    )
+
+
 def test_pl_constant_by_hand():
     # J = x^4: gradient 4x^3, square 16 x^6, over 2 x^4: 8 x^2
     x = np.array([0.0, -2.0, 0.5])
@@ -142,6 +160,8 @@ def test_refusals():
         smoothness(lambda x: x, one, rng, 0)
     with pytest.raises(ValueError, match=r"gradient must have shape \(1,\)"):
         smoothness(lambda x: 3.0, one, rng)
+    with pytest.raises(ValueError, match="1e-05 from x, must be finite"):
+        smoothness(np.log, 1e-7 * one, rng)
     with pytest.raises(ValueError, match=r"have the shapes \(points,\) and"):
         pl_constant(np.ones(3), np.ones(3), 0)
     with pytest.raises(ValueError, match="nowhere below the lowest, 2"):
@@ -156,7 +176,9 @@ def test_refusals():
         ValueError, match="lr must be positive and finite; got 0"
     ):
         steps_to_critical(lambda x: x, one, 0, 1)
-    with pytest.raises(ValueError, match="eps must be positive; got nan"):
+    with pytest.raises(
+        ValueError, match=r"eps must be positive and .* got nan"
+    ):
         steps_to_critical(lambda x: x, one, 1, np.nan)
     with pytest.raises(ValueError, match="most must be a whole number"):
         steps_to_critical(lambda x: x, one, 1, 1, -1)

@@ -96,6 +96,18 @@ def test_refusals():
         chain(0)
     with pytest.raises(ValueError, match="quadratic: curvatures must be a li"):
         quadratic(np.eye(2))
+    with pytest.raises(ValueError, match=r"at least one .* got shape \(0,\)"):
+        quadratic(np.array([]))
+    bowl = quadratic(np.array([1.0, 10.0]))
+    for x in [3.0, np.array([3.0]), np.ones((2, 3))]:
+        with pytest.raises(ValueError, match="quadratic: points must have 2 c"):
+            bowl(x)
+    with pytest.raises(ValueError, match="wavy: points must have 1 coord"):
+        landscapes.wavy(9.0)
+    with pytest.raises(ValueError, match=r"start must be a vector; got .*\(\)"):
+        descend(lambda x: x, 1.0, lambda p: GD(p, lr=1), 1)
+    with pytest.raises(ValueError, match=r"gradients must have the shapes"):
+        descend(lambda x: 2.0, np.ones(1), lambda p: GD(p, lr=1), 1)
     with pytest.raises(ValueError, match="descend: start must be finite"):
         descend(lambda x: x, np.array([np.nan]), lambda p: GD(p, lr=1), 1)
     with pytest.raises(ValueError, match="descend: steps must be a whole"):
