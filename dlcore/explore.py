@@ -17,7 +17,6 @@ import itertools
 import json
 import math
 import os
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from html import escape
 from typing import Any, TypeAlias
@@ -27,6 +26,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from numpy import ndarray
 from PIL import Image
 
 from dlcore._check import check
@@ -36,6 +36,7 @@ Draw: TypeAlias = Callable[..., Figure | Axes]
 
 FRAME_SCALE = 1.5  # pixels per CSS pixel: sharp on most screens, yet small
 PALETTE = 256  # colours per figure; drawings look the same and weigh a third
+APART = 6  # what colours that are kept differ by, of 255, in some channel
 PLAY_MS = 800  # time per frame of an animation
 
 
@@ -287,23 +288,43 @@ def _text(value: Value) -> str:
 
 def _in_few_colours(images: list[Image.Image]) -> list[Image.Image]:
     """Keep the commonest colours of all frames, so that tints do not flicker."""
-    counts: Counter[Any] = Counter()
-    for image in images:
-        colours = image.getcolors(image.width * image.height) or []
-        counts.update({colour: n for n, colour in colours})
-    common: list[Any] = []
-    for colour, _ in counts.most_common(50 * PALETTE):
-        if len(common) < PALETTE and all(_apart(colour, c) for c in common):
-            common.append(colour)
-    palette = Image.new("P", (1, 1))
-    palette.putpalette([level for colour in common for level in colour])
-    none = Image.Dither.NONE
-    return [image.quantize(palette=palette, dither=none) for image in images]
+    frames = [_packed(image) for image in images]
+    colours, counts = np.unique(np.concatenate(frames), return_counts=True)
+    levels = _unpacked(colours)
+    kept: list[int] = []
+    for at in np.argsort(-counts, kind="stable")[: 50 * PALETTE]:
+        differences = np.abs(levels[kept] - levels[at]).max(axis=1)
+        if len(kept) < PALETTE and (differences >= APART).all():
+            kept.append(int(at))
+    table = np.zeros(
+        1 << 24, dtype=np.uint8
+    )  # of the nearest colour that is kept
+    for part in np.array_split(
+        np.arange(len(colours)), len(colours) // 4096 + 1
+    ):
+        distances = levels[part, None] - levels[None, kept]
+        table[colours[part]] = (distances**2).sum(axis=2).argmin(axis=1)
+    return [
+        _with_palette(table[frame].reshape(image.size[::-1]), levels[kept])
+        for frame, image in zip(frames, images, strict=True)
+    ]
 
 
-def _apart(colour: Any, other: Any) -> bool:
-    """Tell whether two colours differ by more than Pillow confuses them."""
-    return max(abs(a - b) for a, b in zip(colour, other, strict=True)) >= 6
+def _packed(image: Image.Image) -> ndarray:
+    """Return the colours of the pixels as one number each."""
+    red, green, blue = np.asarray(image, dtype=np.int32).reshape(-1, 3).T
+    return (red << 16) | (green << 8) | blue
+
+
+def _unpacked(colours: ndarray) -> ndarray:
+    """Return red, green and blue of packed colours, as columns."""
+    return np.stack([colours >> 16, colours >> 8 & 255, colours & 255], axis=1)
+
+
+def _with_palette(indices: ndarray, levels: ndarray) -> Image.Image:
+    image = Image.fromarray(indices, mode="P")
+    image.putpalette(levels.astype(np.uint8).tobytes())
+    return image
 
 
 def _css_width(image: Image.Image) -> int:

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from PIL import Image
 
-from dlcore.explore import PALETTE, explore
+from dlcore.explore import PALETTE, _in_few_colours, explore
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 HOSTILE = "</script><!--<script>\"'><b>&amp;"
@@ -358,3 +358,14 @@ def test_a_tint_is_the_same_in_every_frame():
         colours = open_uri(frame["src"]).convert("RGB").getcolors(10**6)
         common = {colour for count, colour in colours if count > 2000}
         assert {(255, 255, 255), (235, 242, 250)} <= common
+
+
+def test_common_colours_stay_exactly_what_they_are():
+    rng = np.random.default_rng(0)
+    pixels = np.full((60, 80, 3), 255, dtype=np.uint8)  # paper
+    pixels[:20] = rng.integers(235, 256, size=(20, 80, 3))  # and pale tints
+    (image,) = _in_few_colours([Image.fromarray(pixels)])
+    seen = np.asarray(image.convert("RGB"))
+    assert (seen[20:] == 255).all()
+    assert np.abs(seen.astype(int) - pixels).max() < 12
+    assert len(image.getcolors()) <= 256
