@@ -29,7 +29,7 @@ class Segment(NamedTuple):
     @property
     def point(self) -> Float[ndarray, "n"]:
         """Return the point between the ends."""
-        return (1 - self.weight) * self.u + self.weight * self.v
+        return self.u + self.weight * (self.v - self.u)
 
 
 def segment_outside(
@@ -40,15 +40,18 @@ def segment_outside(
 ) -> Segment | None:
     r"""Search for two points of a set with a point between them that is outside.
 
+    A set without interior, such as a line, needs a tolerance in ``contains``: points
+    between two of its points are rounded.
+
     Args:
-        contains: tells which rows of a matrix belong to the set.
+        contains: tells which rows of a matrix belong to the set, with True and False.
         X: points; those that belong to the set are the ends of segments.
         trials: how many random segments to try, with :math:`\lambda` uniform in :math:`[0, 1]`.
         rng: source of the segments.
     """
     who = "segment_outside"
-    _check_search(who, X, trials)
-    members = X[_answers(who, "contains", contains, X).astype(bool)]
+    X = _points(who, X, trials)
+    members = X[_members(who, contains, X)]
     check(
         len(members) > 0,
         f"{who}: X",
@@ -57,8 +60,7 @@ def segment_outside(
         "Draw the points where the set lies.",
     )
     u, v, t = _segments(members, trials, rng)
-    inside = _answers(who, "contains", contains, (1 - t) * u + t * v)
-    return _first(~inside.astype(bool), u, v, t)
+    return _first(~_members(who, contains, u + t * (v - u)), u, v, t)
 
 
 def chord_below(
@@ -72,7 +74,9 @@ def chord_below(
     .. math::
         (1 - \lambda) f(u) + \lambda f(v) < f\bigl((1 - \lambda)\,u + \lambda\,v\bigr)
 
-    by more than ``ROUNDING`` times the largest of the three values.
+    by more than ``ROUNDING`` times the largest of the three values. So centre both: a
+    bump on values around :math:`10^{10}` is too small to be seen, and points around
+    :math:`10^8` are rounded so much that a chord may seem to pass below.
 
     Args:
         f: values at the rows of a matrix.
@@ -81,10 +85,10 @@ def chord_below(
         rng: source of the chords.
     """
     who = "chord_below"
-    _check_search(who, X, trials)
+    X = _points(who, X, trials)
     u, v, t = _segments(X, trials, rng)
     left, right = _answers(who, "f", f, u), _answers(who, "f", f, v)
-    graph = _answers(who, "f", f, (1 - t) * u + t * v)
+    graph = _answers(who, "f", f, u + t * (v - u))
     check_finite(f"{who}: f", left, right, graph)
     chord = (1 - t[:, 0]) * left + t[:, 0] * right
     size = np.max(np.abs([left, right, graph]), axis=0)
@@ -98,14 +102,18 @@ def classify(H: Float[ndarray, "n n"]) -> str:
     some negative: ``"saddle"``. Otherwise an eigenvalue is zero, up to ``ROUNDING`` times
     the largest size of one, and higher derivatives decide: ``"undecided"``.
     """
+    check(np.isrealobj(H), "classify: H", "be real", "complex numbers")
     H = np.asarray(H, dtype=float)
-    check_matrix("classify: H", H, "be a square matrix")
+    square = H.ndim == 2 and H.size > 0 and H.shape[0] == H.shape[1]
+    check(square, "classify: H", "be a square matrix", f"shape {H.shape}")
     check_finite("classify: H", H)
-    size = np.abs(H).max()
-    symmetric = H.shape == H.T.shape and np.allclose(
-        H, H.T, rtol=0, atol=ROUNDING * size
+    size, skew = float(np.abs(H).max()), float(np.abs(H - H.T).max())
+    check(
+        skew <= ROUNDING * size,
+        "classify: H",
+        "be symmetric",
+        f"a difference of {skew:.3g} to its transpose",
     )
-    check(symmetric, "classify: H", "be symmetric", H.tolist())
     if size == 0:
         return "undecided"
     curvatures = np.linalg.eigvalsh(H / size)
@@ -170,7 +178,24 @@ def _answers(
     return answers
 
 
-def _check_search(who: str, X: ndarray, trials: int) -> None:
+def _members(
+    who: str, contains: Callable[[ndarray], ndarray], X: ndarray
+) -> Bool[ndarray, "s"]:
+    """Ask which rows belong to the set."""
+    answers = _answers(who, "contains", contains, X)
+    check(
+        answers.dtype == bool,
+        f"{who}: contains",
+        "answer True or False",
+        answers.dtype,
+        "Compare, as in X[:, 0] <= 1.",
+    )
+    return answers
+
+
+def _points(who: str, X: ndarray, trials: int) -> Float[ndarray, "s n"]:
     check_matrix(f"{who}: X", X, "have points as rows")
+    X = np.asarray(X, dtype=float)
     check_finite(f"{who}: X", X)
     check_whole(f"{who}: trials", trials, 1)
+    return X

@@ -43,6 +43,27 @@ def test_a_segment_that_leaves_an_annulus_is_found_and_is_one(rng, inner):
     assert 0 <= found.weight <= 1
 
 
+@given(rng=seeds)
+def test_points_and_lines_are_not_refuted(rng):
+    for point in rng.normal(size=(20, 1, 2)):
+        found = segment_outside(
+            lambda X, p=point: (p == X).all(1), point, 50, rng
+        )
+        assert found is None
+    X = np.outer(rng.normal(size=50), [1, 3])
+    line = segment_outside(
+        lambda X: np.isclose(X[:, 1], 3 * X[:, 0]), X, 500, rng
+    )
+    assert line is None
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_lists_are_points_too():
+    X, rng = [[0, 2], [2, 0]], default_rng(0)
+    assert chord_below(lambda X: X[:, 0] * X[:, 1], X, 99, rng) is not None
+    assert segment_outside(lambda X: X[:, 0] >= 0, X, 99, rng) is None
+
+
 CONVEX = {
     "square": lambda X: (X**2).sum(axis=1),
     "length": lambda X: np.linalg.norm(X, axis=1),
@@ -151,8 +172,19 @@ REFUSALS = [
         lambda: segment_outside(CONVEX["max"], ONE * np.nan, 3, default_rng(0)),
         r"segment_outside: X must be finite",
     ),
-    (lambda: classify(np.arange(4.0).reshape(2, 2)), "H must be symmetric"),
-    (lambda: classify(np.ones((2, 3))), "H must be symmetric"),
+    (
+        lambda: segment_outside(CONVEX["max"], ONE, 3, default_rng(0)),
+        r"contains must answer True or False; got float64. Compare",
+    ),
+    (
+        lambda: classify(np.arange(4.0).reshape(2, 2)),
+        "H must be symmetric; got a difference of 1 to its transpose",
+    ),
+    (lambda: classify(np.ones((2, 3))), r"a square matrix; got shape \(2, 3\)"),
+    (
+        lambda: classify(np.array([[1, 1j], [-1j, 1]])),
+        "H must be real; got complex numbers",
+    ),
     (lambda: classify(np.ones(3)), r"be a square matrix; got shape \(3,\)"),
     (lambda: classify(ONE * np.inf), "H must be finite"),
     (lambda: goe(0, 3, default_rng(0)), "n must be a whole number from 1"),
