@@ -243,7 +243,7 @@ def plot_graph(
             },
             zorder=2,
         )
-    for texts, shift, colour in ((values, 14, "C0"), (gradients, -14, "C1")):
+    for texts, shift, colour in ((values, 13, "C0"), (gradients, -13, "C1")):
         for name, text in texts.items():
             ax.annotate(
                 text,
