@@ -5,10 +5,12 @@ inputs: for vectors it is the Jacobian :math:`\mathrm{D}f(x)` with a row per out
 """
 
 from collections.abc import Callable
+from numbers import Real
 from typing import Any, TypeAlias, Union
 
 import numpy as np
 from numpy import ndarray
+from scipy.special import expit
 
 from dlcore._check import check, check_finite
 
@@ -23,7 +25,8 @@ def finite_difference(
     .. math:: \frac{\partial f}{\partial x_j} \approx
         \frac{f(x + h e_j) - f(x - h e_j)}{2h}
 
-    It costs two evaluations of ``f`` for each entry of ``x``.
+    It costs two evaluations of ``f`` for each entry of ``x``. As :math:`x \pm h` are
+    rounded, what divides is the distance of the two numbers that ``f`` was given.
 
     Args:
         f: takes an array of the shape of ``x``, returns a number or an array.
@@ -35,8 +38,8 @@ def finite_difference(
     if h is None:
         steps = np.cbrt(np.finfo(float).eps) * np.maximum(1, np.abs(x))
     else:
-        ok = bool(np.isfinite(h)) and h > 0
-        check(ok, "finite_difference: h", "be positive and finite", h)
+        ok = _is_number(h) and 0 < h < np.inf
+        check(ok, "finite_difference: h", "be positive and finite", repr(h))
         steps = np.full(x.shape, float(h))
     ok = bool(((x + steps > x) & (x - steps < x)).all())
     check(ok, "finite_difference: h", "change every entry of x", h)
@@ -44,8 +47,9 @@ def finite_difference(
     for j in np.ndindex(x.shape):
         e = np.zeros(x.shape)
         e[j] = steps[j]
-        difference = np.asarray(f(x + e)) - np.asarray(f(x - e))
-        columns.append(np.asarray(difference / (2 * steps[j])))
+        up, down = x + e, x - e
+        difference = np.asarray(f(up)) - np.asarray(f(down))
+        columns.append(np.asarray(difference / (up[j] - down[j])))
     return _stacked(columns, x.shape)
 
 
@@ -107,7 +111,7 @@ class Dual:
 
     def __pow__(self, k: float) -> "Dual":
         check(
-            isinstance(k, int | float),
+            _is_number(k),
             "Dual: the exponent",
             "be a number",
             type(k).__name__,
@@ -121,6 +125,9 @@ class Dual:
             ok, f"Dual: x ** {k}", "have a finite value and slope", f"x = {x}"
         )
         return Dual(y, dy * self.slope)
+
+    def __rpow__(self, base: Operand) -> "Dual":
+        return _dual(base) ** self  # type: ignore[operator]  # refused there
 
     def exp(self) -> "Dual":  # noqa: D102
         y = np.exp(self.value)
@@ -140,8 +147,8 @@ class Dual:
         return Dual(y, (1 - y * y) * self.slope)
 
     def sigmoid(self) -> "Dual":  # noqa: D102
-        y = 0.5 * (1 + np.tanh(0.5 * self.value))
-        return Dual(y, y * (1 - y) * self.slope)
+        y = expit(self.value)
+        return Dual(y, y * expit(-self.value) * self.slope)
 
     def relu(self) -> "Dual":
         """Return the positive part; the slope at zero is taken for zero."""
@@ -216,7 +223,8 @@ def check_gradient(
         f: takes an array of the shape of ``x``, returns a number.
         gradient: what is claimed at ``x``; of its shape.
         x: where.
-        tolerance: largest difference, relative to the largest entry or to 1.
+        tolerance: largest difference, relative to the largest entry of the gradient or
+            to 1. Entries below the tolerance are not told from zero.
         what: what a refusal names.
     """
     x, gradient = np.asarray(x, dtype=float), np.asarray(gradient, dtype=float)
@@ -226,18 +234,30 @@ def check_gradient(
         f"have the shape of x, {x.shape}",
         f"shape {gradient.shape}",
     )
+    ok = _is_number(tolerance) and 0 <= tolerance < np.inf
+    rule = "be finite and not negative"
+    check(ok, "check_gradient: tolerance", rule, repr(tolerance))
     wanted = finite_difference(f, x)
     ok, rule = wanted.shape == x.shape, "return one number"
     check(ok, "check_gradient: f", rule, f"shape {np.shape(f(x))}")
+    check_finite("check_gradient: f near x", wanted)
     error = np.abs(gradient - wanted)
     error = np.where(np.isfinite(error), error, np.inf)
     worst = np.unravel_index(error.argmax(), x.shape)
+    must, got = f"{wanted[worst]:.6g}", f"{gradient[worst]:.6g}"
+    if must == got:
+        must, got = f"{wanted[worst]:.12g}", f"{gradient[worst]:.12g}"
     check(
         bool(error[worst] <= tolerance * max(1.0, np.abs(wanted).max())),
         f"{what}{list(map(int, worst)) or ''}",
-        f"be {wanted[worst]:.6g}",
-        f"{gradient[worst]:.6g}",
+        f"be {must}",
+        got,
     )
+
+
+def _is_number(value: object) -> bool:
+    """Tell whether it is one real number, also of NumPy, and not a truth value."""
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def _dual(value: Operand) -> Dual:

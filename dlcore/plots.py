@@ -14,6 +14,8 @@ from matplotlib.patches import Circle
 from matplotlib_inline.backend_inline import set_matplotlib_formats
 from numpy import ndarray
 
+from dlcore._check import check
+
 PLUS, MINUS = "#0072B2", "#D55E00"  # the colours of the labels +1 and −1
 INK = "0.1"
 SIDES = ListedColormap([MINUS, PLUS])
@@ -209,6 +211,11 @@ def plot_graph(
         gradients: what stands below a box, in the colour of the backward pass.
     """
     labels, values, gradients = labels or {}, values or {}, gradients or {}
+    ends = [name for edge in edges for name in edge]
+    check(len(positions) > 0, "plot_graph: positions", "not be empty", "none")
+    for name in (*ends, *labels, *values, *gradients):
+        rule = f"be one of {list(positions)}"
+        check(name in positions, "plot_graph: each name", rule, repr(name))
     boxes = {
         name: ax.text(
             x,
@@ -217,7 +224,7 @@ def plot_graph(
             ha="center",
             va="center",
             bbox={"boxstyle": "round,pad=0.35", "fc": "white", "ec": INK},
-            zorder=3,
+            zorder=1,  # drawn first: arrows need to know how large it is
         )
         for name, (x, y) in positions.items()
     }
@@ -234,9 +241,9 @@ def plot_graph(
                 "shrinkA": 0,
                 "shrinkB": 1,
             },
-            zorder=1,
+            zorder=2,
         )
-    for texts, shift, colour in ((values, 12, "C0"), (gradients, -12, "C1")):
+    for texts, shift, colour in ((values, 13, "C0"), (gradients, -13, "C1")):
         for name, text in texts.items():
             ax.annotate(
                 text,
@@ -248,7 +255,7 @@ def plot_graph(
                 color=colour,
                 fontsize="small",
                 bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.6},
-                zorder=2,
+                zorder=3,
             )
     xs, ys = np.array(list(positions.values()), dtype=float).T
     ax.set(

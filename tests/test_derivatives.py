@@ -119,6 +119,26 @@ def test_differences_by_hand():
     assert finite_difference(lambda x: x, 1e10) == pytest.approx(1)
 
 
+@given(st.floats(0.5, 2), st.integers(1, 14))
+def test_differences_divide_by_the_step_really_taken(x, digits):
+    assert finite_difference(lambda x: 4 * x, x, h=10.0**-digits) == 4
+
+
+@given(st.floats(-700, 30))
+def test_the_logistic_function_keeps_its_digits(z):
+    y = Dual(z, 1.0).sigmoid()
+    assert y.value == pytest.approx(1 / (1 + np.exp(-z)), rel=1e-12)
+    slope = np.exp(-z) / (1 + np.exp(-z)) ** 2 if z > -300 else np.exp(z)
+    assert y.slope == pytest.approx(slope, rel=1e-12)
+    assert y.log().value == pytest.approx(-np.logaddexp(0, -z), rel=1e-9)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_exponents_may_be_numbers_of_numpy():
+    assert (Dual(3.0, 1.0) ** np.int64(2)).slope == 6
+    assert (Dual(4.0, 1.0) ** np.float32(0.5)).slope == 0.25
+
+
 def test_it_evaluates_twice_per_entry():
     calls = []
     finite_difference(lambda x: calls.append(1) or x.sum(), np.ones((3, 2)))
@@ -151,6 +171,22 @@ REFUSALS = [
     (
         lambda: check_gradient(lambda x: x, [1.0, 1.0], [0.0, 0.0]),
         r"f must return one number; got shape \(2,\)",
+    ),
+    (
+        lambda: check_gradient(lambda x: x * x, 2 + 4e-6, 1.0),
+        r"gradient must be (1\.9{5}|2\.0{5})\d*; got 2\.000004\.",
+    ),
+    (
+        lambda: check_gradient(lambda x: x * np.nan, 0.0, 1.0),
+        r"check_gradient: f near x must be finite; got NaN",
+    ),
+    (
+        lambda: check_gradient(np.sum, [1.0], [0.0], tolerance=np.nan),
+        r"tolerance must be finite and not negative; got nan",
+    ),
+    (
+        lambda: check_gradient(np.sum, [1.0], [0.0], tolerance=-1),
+        r"tolerance must be finite and not negative; got -1",
     ),
     (
         lambda: finite_difference(np.sum, []),
@@ -197,6 +233,14 @@ def test_refuses(call, message):
 
 
 @pytest.mark.usefixtures("unchecked")
-def test_refuses_an_exponent_that_varies():
+@pytest.mark.parametrize("base", [Dual(1.0), 2, np.ones(2)])
+def test_refuses_an_exponent_that_varies(base):
     with pytest.raises(ValueError, match=r"be a number; got Dual\. Write a"):
-        Dual(1.0) ** Dual(1.0)
+        base ** Dual(1.0)
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("h", [[0.1, 0.1], "0.1", True, -0.1, np.inf])
+def test_refuses_a_step_that_is_none(h):
+    with pytest.raises(ValueError, match=r"h must be positive and finite; got"):
+        finite_difference(np.sum, [1.0], h=h)

@@ -5,7 +5,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
 
 from dlcore.plots import (
     plot_boundary,
@@ -186,6 +188,40 @@ def test_a_graph_has_boxes_arrows_values_above_and_gradients_below(ax):
     assert texts["3"].get_color() != texts["5"].get_color()
     left, right = ax.get_xlim()
     assert left < 0 < 2 < right
+
+
+def test_arrows_of_a_graph_end_outside_the_boxes_at_the_first_drawing():
+    fig = Figure(figsize=(5, 2))
+    canvas, ax = FigureCanvasAgg(fig), fig.add_subplot()
+    places = {"a": (0.0, 0.0), "b": (2.0, 1.0)}
+    labels = {"a": "a long label", "b": "another one"}
+    plot_graph([("a", "b")], places, ax, labels=labels)
+    (arrow,) = (t.arrow_patch for t in ax.texts if t.get_text() == "")
+    find, drawn = arrow._get_path_in_displaycoord, []
+    arrow._get_path_in_displaycoord = lambda: drawn.append(find()) or drawn[-1]
+    canvas.draw()
+    (shaft, head), _ = drawn[0]
+    boxes = {t.get_text(): t.get_bbox_patch() for t in ax.texts}
+    for path, label in [(shaft, "a long label"), (head, "another one")]:
+        box = boxes[label].get_window_extent(canvas.get_renderer())
+        inside = box.padded(-1.5)  # an arrow may touch what it starts from
+        assert not any(inside.contains(*point) for point in path.vertices)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"edges": [("a", "b")]}, r"each name must be one of \['a'\]; got 'b'"),
+        ({"values": {"q": "1"}}, r"each name must be one of \['a'\]; got 'q'"),
+        ({"gradients": {"q": "1"}}, r"must be one of \['a'\]; got 'q'"),
+        ({"labels": {"q": "1"}}, r"must be one of \['a'\]; got 'q'"),
+        ({"positions": {}}, r"plot_graph: positions must not be empty"),
+    ],
+)
+def test_a_graph_refuses_names_without_a_place(ax, wrong, message):
+    arguments = {"edges": [], "positions": {"a": (0.0, 0.0)}, "ax": ax} | wrong
+    with pytest.raises(ValueError, match=message):
+        plot_graph(**arguments)
 
 
 @pytest.mark.parametrize("signed", [False, True])
