@@ -139,13 +139,13 @@ class Tensor:
 
     def __add__(self, other: Operand) -> "Tensor":
         a, b = _pair("add", self, other)
-        return _record(
+        return record(
             "add", a.data + b.data, (a, lambda g: g), (b, lambda g: g)
         )
 
     def __mul__(self, other: Operand) -> "Tensor":
         a, b = _pair("mul", self, other)
-        return _record(
+        return record(
             "mul",
             a.data * b.data,
             (a, lambda g: g * b.data),
@@ -155,7 +155,7 @@ class Tensor:
     def __truediv__(self, other: Operand) -> "Tensor":
         a, b = _pair("div", self, other)
         y = a.data / b.data
-        return _record(
+        return record(
             "div", y, (a, lambda g: g / b.data), (b, lambda g: -g * y / b.data)
         )
 
@@ -169,7 +169,7 @@ class Tensor:
         )
         x, k = self.data, float(k)
         slope = (lambda: k * x ** (k - 1)) if k else (lambda: np.zeros_like(x))
-        return _record("pow", x**k, (self, lambda g: g * slope()))
+        return record("pow", x**k, (self, lambda g: g * slope()))
 
     def __matmul__(self, other: Operand) -> "Tensor":
         a, b = self, _tensor(other, self)
@@ -181,7 +181,7 @@ class Tensor:
             "A vector is a matrix with one row or one column: .reshape(-1, 1).",
         )
         _fit("matmul", a.shape[:-2], b.shape[:-2])
-        return _record(
+        return record(
             "matmul",
             a.data @ b.data,
             (a, lambda g: g @ b.data.mT),
@@ -190,35 +190,35 @@ class Tensor:
 
     def exp(self) -> "Tensor":  # noqa: D102
         y = np.exp(self.data)
-        return _record("exp", y, (self, lambda g: g * y))
+        return record("exp", y, (self, lambda g: g * y))
 
     def log(self) -> "Tensor":
         """Return the natural logarithm; the numbers must be positive."""
         x = self.data
         least = x.min(initial=np.inf)
         check(bool(least > 0), "log: the numbers", "be positive", least)
-        return _record("log", np.log(x), (self, lambda g: g / x))
+        return record("log", np.log(x), (self, lambda g: g / x))
 
     def abs(self) -> "Tensor":  # noqa: D102
         x = self.data
-        return _record("abs", np.abs(x), (self, lambda g: g * np.sign(x)))
+        return record("abs", np.abs(x), (self, lambda g: g * np.sign(x)))
 
     def tanh(self) -> "Tensor":  # noqa: D102
         y = np.tanh(self.data)
-        return _record("tanh", y, (self, lambda g: g * (1 - y * y)))
+        return record("tanh", y, (self, lambda g: g * (1 - y * y)))
 
     def sigmoid(self) -> "Tensor":  # noqa: D102
         y = expit(self.data)
-        return _record("sigmoid", y, (self, lambda g: g * y * (1 - y)))
+        return record("sigmoid", y, (self, lambda g: g * y * (1 - y)))
 
     def relu(self) -> "Tensor":  # noqa: D102
         y = np.maximum(self.data, 0)
-        return _record("relu", y, (self, lambda g: g * (y > 0)))
+        return record("relu", y, (self, lambda g: g * (y > 0)))
 
     def sum(self, axis: Axes = None, keepdims: bool = False) -> "Tensor":  # noqa: D102
         x = self.data
         y = x.sum(axis=axis, keepdims=keepdims)
-        return _record(
+        return record(
             "sum", y, (self, lambda g: _spread(g, x.shape, axis, keepdims))
         )
 
@@ -238,11 +238,11 @@ class Tensor:
             share = largest / largest.sum(axis=axis, keepdims=True)
             return _spread(g, x.shape, axis, keepdims) * share
 
-        return _record("max", y, (self, pull))
+        return record("max", y, (self, pull))
 
     def reshape(self, *shape: int) -> "Tensor":  # noqa: D102
         x = self.data
-        return _record(
+        return record(
             "reshape", x.reshape(shape), (self, lambda g: g.reshape(x.shape))
         )
 
@@ -255,7 +255,7 @@ class Tensor:
             "have two axes",
             f"shape {self.shape}",
         )
-        return _record("T", self.data.mT, (self, lambda g: g.mT))
+        return record("T", self.data.mT, (self, lambda g: g.mT))
 
     def __getitem__(self, index: Any) -> "Tensor":
         x = self.data
@@ -265,7 +265,7 @@ class Tensor:
             np.add.at(back, index, g)  # an entry taken twice gets both
             return back
 
-        return _record("getitem", x[index], (self, pull))
+        return record("getitem", x[index], (self, pull))
 
     def __neg__(self) -> "Tensor":
         return self * -1.0
@@ -360,7 +360,7 @@ def concat(tensors: Sequence[Tensor], axis: int = -1) -> Tensor:
     def part(i: int) -> Pull:
         return lambda g: np.split(g, cuts, axis=axis)[i]
 
-    return _record("concat", y, *((t, part(i)) for i, t in enumerate(tensors)))
+    return record("concat", y, *((t, part(i)) for i, t in enumerate(tensors)))
 
 
 def log_softmax(z: Tensor) -> Tensor:
@@ -370,7 +370,7 @@ def log_softmax(z: Tensor) -> Tensor:
     def pull(g: Array) -> Array:
         return g - np.exp(y) * g.sum(axis=-1, keepdims=True)
 
-    return _record("log_softmax", y, (z, pull))
+    return record("log_softmax", y, (z, pull))
 
 
 def softmax(z: Tensor) -> Tensor:
@@ -393,6 +393,23 @@ def cross_entropy(z: Tensor, y: ndarray) -> Tensor:
     check(ok, "cross_entropy: y", f"lie in 0 … {classes - 1}", np.unique(y))
     rows = np.arange(len(y))
     return -log_softmax(z)[rows, y].mean()
+
+
+def record(op: str, data: Array, *edges: tuple[Tensor, Pull]) -> Tensor:
+    """Make the result of an operation, and remember the way back where it is needed.
+
+    Args:
+        op: its name.
+        data: its value.
+        edges: for each operand, the tensor and the rule that carries a gradient back
+            to it.
+    """
+    result = Tensor(data)
+    result.op = op
+    if _recording:
+        result.edges = [edge for edge in edges if edge[0].needs_grad]
+        result.needs_grad = bool(result.edges)
+    return result
 
 
 def _tensor(value: Operand, like: Tensor) -> Tensor:
@@ -421,16 +438,6 @@ def _fit(op: str, a: tuple[int, ...], b: tuple[int, ...]) -> None:
         "be equal, or 1, in each axis from the last on",
         f"{a} and {b}",
     )
-
-
-def _record(op: str, data: Array, *edges: tuple[Tensor, Pull]) -> Tensor:
-    """Make the result of an operation, and remember the way back where it is needed."""
-    result = Tensor(data)
-    result.op = op
-    if _recording:
-        result.edges = [edge for edge in edges if edge[0].needs_grad]
-        result.needs_grad = bool(result.edges)
-    return result
 
 
 def _gather(g: Array, x: ndarray) -> ndarray:

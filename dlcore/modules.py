@@ -1,6 +1,6 @@
 """Models made of parts: parameters, layers that hold them, layers one after another."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -44,15 +44,7 @@ class Module:
     def children(self) -> Iterator[tuple[str, Any]]:
         """Yield what the attributes hold, with its name; the parts of lists singly."""
         for name, value in vars(self).items():
-            parts: Any = None
-            if isinstance(value, list | tuple):
-                parts = enumerate(value)
-            elif isinstance(value, dict):
-                parts = value.items()
-            if parts is None:
-                yield name, value
-            else:
-                yield from ((f"{name}.{key}", part) for key, part in parts)
+            yield from _parts(name, value)
 
     def named_parameters(self) -> dict[str, Parameter]:
         """Return the parameters by their names, such as ``layers.0.W``."""
@@ -179,3 +171,17 @@ class Dropout(Module):
             return x
         kept = self.rng.random(x.shape, dtype=np.float32) >= self.p
         return x * (kept / (1 - self.p)).astype(x.data.dtype)
+
+
+def _parts(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield a value with its name, or what a list or dictionary holds, at any depth."""
+    items: Iterable[tuple[Any, Any]]
+    if isinstance(value, list | tuple):
+        items = enumerate(value)
+    elif isinstance(value, dict):
+        items = value.items()
+    else:
+        yield name, value
+        return
+    for key, part in items:
+        yield from _parts(f"{name}.{key}", part)

@@ -5,13 +5,15 @@ normalisation each example over its features, and weight normalisation measures 
 signal at all, only the weights.
 """
 
+from numbers import Real
+
 import numpy as np
 from numpy import ndarray
 from numpy.random import Generator
 from numpy.typing import DTypeLike
 
 from dlcore._check import check, check_whole
-from dlcore.autograd import Array, Axes, Tensor, _record
+from dlcore.autograd import Array, Axes, Tensor, record
 from dlcore.modules import Linear, Module, Parameter
 
 
@@ -33,23 +35,32 @@ def standardize(x: Tensor, axis: Axes, eps: float = 1e-5) -> Tensor:
         eps: :math:`\varepsilon`, keeps the quotient finite where all numbers are equal.
     """
     _check_eps("standardize", eps)
+    _check_tensor("standardize", x)
     ok = x.ndim > 0 and x.size > 0
     check(ok, "standardize: x", "hold numbers along axes", f"shape {x.shape}")
+    axes = axis if isinstance(axis, tuple) else (axis,)
+    ok = axes == (None,) or all(a in range(-x.ndim, x.ndim) for a in axes)
+    check(ok, "standardize: axis", f"be one of {x.ndim} axes", axis)
 
     def mean(a: Array) -> Array:
         return a.mean(axis=axis, keepdims=True)
 
-    centred = x.data - mean(x.data)
-    v = mean(centred * centred)
-    check(
-        eps > 0 or bool((v > 0).all()),
-        "standardize: x",
-        "vary along the axis where eps is 0",
-        "a variance of 0",
-    )
+    with np.errstate(over="ignore", invalid="ignore"):
+        centred = x.data - mean(x.data)
+        v = mean(centred * centred)
+    ok = bool(np.isfinite(v).all())
+    check(ok, "standardize: x", "have a finite variance", "NaN or ∞")
+    if eps == 0:
+        rounding = 4 * np.finfo(v.dtype).eps * np.abs(x.data).max(axis=axis)
+        check(
+            bool((v > 0).all() and (np.ptp(x.data, axis) > rounding).all()),
+            "standardize: x",
+            "vary along the axis where eps is 0",
+            "equal numbers, up to rounding",
+        )
     root = np.sqrt(v + eps, dtype=v.dtype)
     y = centred / root
-    return _record(
+    return record(
         "standardize",
         y,
         (x, lambda g: (g - mean(g) - y * mean(g * y)) / root),
@@ -91,9 +102,10 @@ class BatchNorm(Module):
     ) -> None:
         check_whole("BatchNorm: features", features, 1)
         _check_eps("BatchNorm", eps)
-        check(
-            0 < momentum <= 1, "BatchNorm: momentum", "lie in (0, 1]", momentum
-        )
+        ok = isinstance(momentum, Real) and 0 < momentum <= 1
+        check(ok, "BatchNorm: momentum", "lie in (0, 1]", momentum)
+        ok = np.issubdtype(dtype, np.floating)
+        check(ok, "BatchNorm: dtype", "be a floating type", dtype)
         self.eps, self.momentum = eps, momentum
         self.gamma = Parameter(np.ones(features, dtype))
         self.beta = Parameter(np.zeros(features, dtype))
@@ -101,6 +113,7 @@ class BatchNorm(Module):
         self.running_var = np.ones(features, dtype)
 
     def forward(self, x: Tensor) -> Tensor:  # noqa: D102
+        _check_tensor("BatchNorm", x)
         features = self.gamma.size
         check(
             x.ndim >= 2 and x.shape[1] == features,
@@ -112,22 +125,23 @@ class BatchNorm(Module):
         gamma, beta = (p.reshape(*column) for p in (self.gamma, self.beta))
         if self.training:
             others = (0, *range(2, x.ndim))
+            many = x.size // features
+            check(
+                many > 1,
+                "BatchNorm: a batch in training",
+                "have at least two examples",
+                many,
+                "One example has no variance; call .train(False) to use the model.",
+            )
+            x_hat = standardize(x, others, self.eps)
             self._follow(x.data, others)
-            return gamma * standardize(x, others, self.eps) + beta
+            return gamma * x_hat + beta
         centred = x - self.running_mean.reshape(column)
         root = np.sqrt(self.running_var + self.eps).reshape(column)
         return gamma * (centred / root) + beta
 
     def _follow(self, x: ndarray, axes: tuple[int, ...]) -> None:
         """Move the running statistics towards those of a batch."""
-        many = x.size // x.shape[1]
-        check(
-            many > 1,
-            "BatchNorm: a batch in training",
-            "have at least two examples",
-            many,
-            "One example has no variance; call .train(False) to use the model.",
-        )
         for running, batch in [
             (self.running_mean, x.mean(axis=axes)),
             (self.running_var, x.var(axis=axes, ddof=1)),
@@ -160,6 +174,7 @@ class LayerNorm(Module):
         self.beta = Parameter(np.zeros(features, dtype))
 
     def forward(self, x: Tensor) -> Tensor:  # noqa: D102
+        _check_tensor("LayerNorm", x)
         features = self.gamma.size
         check(
             x.ndim >= 1 and x.shape[-1] == features,
@@ -199,16 +214,21 @@ class WeightNorm(Module):
     @property
     def W(self) -> Tensor:
         """The weights."""
-        length = (self.V * self.V).sum(axis=1, keepdims=True) ** 0.5
+        largest = np.abs(self.V.data).max(axis=1, keepdims=True)
         check(
-            bool((length.data > 0).all()),
+            bool(((largest > 0) & (largest < np.inf)).all()),
             "WeightNorm: the rows of V",
-            "not be zero",
+            "be finite and not zero",
             "a row without a direction",
         )
-        return self.g * (self.V / length)
+        V = (
+            self.V / largest
+        )  # the same directions, and squares that stay finite
+        length = (V * V).sum(axis=1, keepdims=True) ** 0.5
+        return self.g * (V / length)
 
     def forward(self, x: Tensor) -> Tensor:  # noqa: D102
+        _check_tensor("WeightNorm", x)
         inputs = self.V.shape[1]
         check(
             x.ndim >= 2 and x.shape[-1] == inputs,
@@ -221,5 +241,10 @@ class WeightNorm(Module):
 
 
 def _check_eps(who: str, eps: float) -> None:
-    ok = 0 <= eps < np.inf
+    ok = isinstance(eps, Real) and 0 <= eps < np.inf
     check(ok, f"{who}: eps", "be finite and not negative", eps)
+
+
+def _check_tensor(who: str, x: Tensor) -> None:
+    ok = isinstance(x, Tensor)
+    check(ok, f"{who}: x", "be a Tensor", type(x).__name__)

@@ -4,8 +4,10 @@ A part computes :math:`f(x)`. A shortcut hands on :math:`x` and :math:`f(x)` tog
 """
 
 from collections.abc import Callable
+from math import isfinite
+from numbers import Real
 
-from dlcore._check import check, check_finite
+from dlcore._check import check
 from dlcore.autograd import Tensor, concat
 from dlcore.modules import Module
 
@@ -21,7 +23,12 @@ class Residual(Module):
     def __init__(
         self, f: Callable[[Tensor], Tensor], scale: float = 1.0
     ) -> None:
-        check_finite("Residual: scale", scale)
+        check(
+            isinstance(scale, Real) and bool(isfinite(scale)),
+            "Residual: scale",
+            "be a finite number",
+            repr(scale),
+        )
         self.f, self.scale = f, scale
 
     def forward(self, x: Tensor) -> Tensor:  # noqa: D102
@@ -57,8 +64,13 @@ class Skip(Module):
             "mean": _mean,
             "max": _largest,
         }
-        names = sorted(ways)
-        check(combine in ways, "Skip: combine", f"be one of {names}", combine)
+        check(
+            isinstance(combine, str) and combine in ways,
+            "Skip: combine",
+            f"be one of {sorted(ways)}",
+            combine,
+            "For the sum there is Residual.",
+        )
         self.f, self.combine = f, ways[combine]
 
     def forward(self, x: Tensor) -> Tensor:  # noqa: D102
@@ -66,7 +78,13 @@ class Skip(Module):
 
 
 def _check_same(who: str, x: Tensor, y: Tensor) -> None:
-    """Refuse a branch whose output would be repeated to fit."""
+    """Refuse a branch whose output would be repeated to fit, or has no way back."""
+    check(
+        isinstance(y, Tensor),
+        f"{who}: the branch",
+        "return a Tensor",
+        type(y).__name__,
+    )
     check(
         x.shape == y.shape,
         f"{who}: the branch",

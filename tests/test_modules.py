@@ -26,6 +26,14 @@ class Branches(Module):
         return self.heads["mean"](x) * self.scale
 
 
+def test_parameters_are_found_in_lists_of_lists():
+    rng, model = np.random.default_rng(0), Module()
+    model.blocks = [[Linear(1, 1, rng)], {"a": (Parameter(1.0), [])}]
+    names = ["blocks.0.0.W", "blocks.0.0.b", "blocks.1.a.0"]
+    assert list(model.named_parameters()) == names
+    assert not model.train(False).blocks[0][0].training
+
+
 def test_parameters_are_found_once_wherever_they_are():
     model = Branches(np.random.default_rng(0))
     assert list(model.named_parameters()) == [

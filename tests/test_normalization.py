@@ -176,7 +176,10 @@ def test_single_precision_stays(layer):
     [
         (lambda: BatchNorm(0), "features must be a whole number from 1"),
         (lambda: BatchNorm(2, eps=-1), "eps must be finite and not negative"),
+        (lambda: BatchNorm(2, eps=None), "eps must be finite and not negative"),
         (lambda: BatchNorm(2, momentum=0), r"momentum must lie in \(0, 1\]"),
+        (lambda: BatchNorm(2, momentum="a"), r"momentum must lie in \(0, 1\]"),
+        (lambda: BatchNorm(2, dtype=int), "dtype must be a floating type"),
         (lambda: LayerNorm(1), "features must be a whole number from 2"),
         (lambda: LayerNorm(2, eps=np.nan), "eps must be finite"),
         (
@@ -204,6 +207,18 @@ def test_single_precision_stays(layer):
             "vary along the axis",
         ),
         (
+            lambda: BatchNorm(1)(Tensor([[1.0], [np.nan]])),
+            "have a finite variance",
+        ),
+        (
+            lambda: standardize(Tensor([1e200, -1e200]), 0),
+            "have a finite variance",
+        ),
+        (
+            lambda: standardize(Tensor(np.ones((2, 3))), 2),
+            "axis must be one of 2 axes; got 2",
+        ),
+        (
             lambda: standardize(Tensor(np.zeros((0, 3))), 0),
             "x must hold numbers",
         ),
@@ -215,13 +230,57 @@ def test_single_precision_stays(layer):
         ),
     ],
 )
+@pytest.mark.usefixtures("unchecked")
 def test_refusals(call, message):
     with pytest.raises(ValueError, match=message):
         call()
 
 
-def test_weight_norm_refuses_a_row_without_direction():
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(
+    "layer",
+    [
+        BatchNorm(2),
+        LayerNorm(2),
+        WeightNorm(2, 2, np.random.default_rng(0)),
+        lambda x: standardize(x, 0),
+    ],
+)
+def test_arrays_are_refused(layer):
+    with pytest.raises(ValueError, match="x must be a Tensor; got ndarray"):
+        layer(np.ones((3, 2)))
+
+
+@pytest.mark.parametrize("rows", [2, 3, 7, 10, 100, 1001])
+@pytest.mark.parametrize("value", [0.0, 0.1, -0.3, 1e10])
+def test_equal_numbers_are_refused_however_many(rows, value):
+    x = np.full((rows, 1), value)
+    for almost in (x, np.vstack([x, np.nextafter(value, 1e30) + x[:1] * 0])):
+        with pytest.raises(ValueError, match="vary along the axis"):
+            standardize(Tensor(almost), 0, eps=0)
+    far = np.vstack([x, x[:1] + 1e-9 * (1 + abs(value))])
+    assert_allclose(standardize(Tensor(far), 0, 0).data.var(), 1)
+
+
+def test_a_refused_batch_leaves_no_trace():
+    norm = BatchNorm(1, eps=0)
+    for bad in (np.ones((4, 1)), np.array([[1.0], [np.inf]])):
+        with pytest.raises(ValueError, match="standardize: x must"):
+            norm(Tensor(bad))
+    assert_array_equal(norm.running_mean, 0)
+    assert_array_equal(norm.running_var, 1)
+
+
+@pytest.mark.parametrize("scale", [1e200, 1e-200])
+def test_weight_norm_bears_huge_and_tiny_rows(scale):
+    layer = WeightNorm(2, 1, np.random.default_rng(0))
+    layer.V.data[:], layer.g.data[:] = [[3 * scale, -4 * scale]], 5
+    assert_allclose(layer(Tensor([[1.0, 0], [0, 1]])).data, [[3], [-4]])
+
+
+@pytest.mark.parametrize("bad", [0, np.nan, np.inf])
+def test_weight_norm_refuses_a_row_without_direction(bad):
     layer = WeightNorm(2, 2, np.random.default_rng(0))
-    layer.V.data[0] = 0
-    with pytest.raises(ValueError, match="rows of V must not be zero"):
+    layer.V.data[0] = bad
+    with pytest.raises(ValueError, match="V must be finite and not zero"):
         layer(Tensor(np.ones((1, 2))))

@@ -71,13 +71,20 @@ def test_single_precision_stays():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda f, x: Skip(f, "sum"), "combine must be one of .*; got sum"),
-        (lambda f, x: Residual(f, np.nan), "scale must be finite"),
+        (lambda f, x: Skip(f, "sum"), "combine must .*; got sum. .*Residual"),
+        (lambda f, x: Skip(f, ["mean"]), "combine must be one of"),
+        (lambda f, x: Residual(f, np.nan), "scale must be a finite number"),
+        (lambda f, x: Residual(f, "a"), "scale must be a finite number"),
+        (
+            lambda f, x: Residual(lambda t: t.data)(x),
+            "branch must return a Tensor; got ndarray",
+        ),
         (lambda f, x: Residual(f)(x), r"keep the shape \(2, 3\); got \(2, 1\)"),
         (lambda f, x: Skip(f, "max")(x), r"keep the shape \(2, 3\)"),
         (lambda f, x: Skip(f, "mean")(x), r"keep the shape \(2, 3\)"),
     ],
 )
+@pytest.mark.usefixtures("unchecked")
 def test_refusals(call, message):
     f = Linear(3, 1, np.random.default_rng(0))
     with pytest.raises(ValueError, match=message):
