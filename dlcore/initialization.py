@@ -7,6 +7,7 @@ draw weights of any variance.
 
 from collections.abc import Callable, Sequence
 from math import inf, prod, sqrt
+from numbers import Real
 
 from jaxtyping import Float
 from numpy import ndarray
@@ -29,10 +30,10 @@ def fans(shape: Shape) -> tuple[int, int]:
         Fan-in and fan-out.
     """
     check(
-        len(shape) >= 2,
+        hasattr(shape, "__len__") and len(shape) >= 2,
         "fans: shape",
         "be (outputs, inputs), or longer for kernels",
-        tuple(shape),
+        shape,
     )
     for size in shape:
         check_whole("fans: each size", size, 1)
@@ -66,7 +67,7 @@ def normal(
     shape: Shape, variance: float, rng: Generator
 ) -> Float[ndarray, "*shape"]:
     r"""Draw from :math:`\mathcal{N}(0, v)`."""
-    _check_variance("normal", variance)
+    _check_draw("normal", shape, variance)
     return rng.normal(0, sqrt(variance), size=tuple(shape))
 
 
@@ -74,7 +75,7 @@ def uniform(
     shape: Shape, variance: float, rng: Generator
 ) -> Float[ndarray, "*shape"]:
     r"""Draw from :math:`[-a, a]` with :math:`a = \sqrt{3v}`, whose variance is :math:`v`."""
-    _check_variance("uniform", variance)
+    _check_draw("uniform", shape, variance)
     a = sqrt(3 * variance)
     return rng.uniform(-a, a, size=tuple(shape))
 
@@ -92,6 +93,7 @@ def initialize(
     Returns:
         The network.
     """
+    check(callable(rule), "initialize: rule", "be a function of a shape", rule)
     for layer in network.layers:
         layer.W[...] = normal(layer.W.shape, rule(layer.W.shape), rng)
         layer.b[...] = 0
@@ -103,9 +105,12 @@ def _squared(who: str, gain: float) -> float:
     return gain**2
 
 
-def _check_variance(who: str, variance: float) -> None:
+def _check_draw(who: str, shape: Shape, variance: float) -> None:
     check(
-        0 <= variance < inf,
+        hasattr(shape, "__len__"), f"{who}: shape", "be a tuple of sizes", shape
+    )
+    check(
+        isinstance(variance, Real) and 0 <= variance < inf,
         f"{who}: variance",
         "be finite and not negative",
         variance,

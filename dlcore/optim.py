@@ -492,15 +492,16 @@ def clip(parameters: Iterable[Any], norm: float) -> float:
         norm: the largest norm :math:`c` that is left alone.
 
     Returns:
-        The norm before.
+        The norm before, ∞ if it is beyond all floats.
     """
     check(0 < norm < inf, "clip: norm", "be positive and finite", norm)
     owners = list({id(p): p for p in parameters}.values())
     carried = [p for p in owners if getattr(p, "grad", None) is not None]
     arrays = [p for p in owners if not hasattr(p, "grad")]
-    bad = [type(g).__name__ for g in arrays if not hasattr(g, "__setitem__")]
-    check(not bad, "clip: gradients", "be arrays", bad)
     gradients = [p.grad for p in carried] + arrays
+    kinds = [str(p.grad.dtype) for p in carried] + [_kind(g) for g in arrays]
+    bad = [kind for kind in kinds if "float" not in kind]
+    check(not bad, "clip: gradients", "be arrays of floats", bad)
     filled = [g for g in gradients if 0 not in g.shape]
     largest = max((float(abs(g).max()) for g in filled), default=0.0)
     whole = all(bool((g == g).all()) for g in filled) and largest < inf
@@ -509,12 +510,14 @@ def clip(parameters: Iterable[Any], norm: float) -> float:
     if largest == 0:
         return 0.0
     squares = (float(((g / largest) ** 2).sum()) for g in filled)
-    total = largest * sqrt(sum(squares))
+    length = sqrt(sum(squares))  # in units of the largest entry
+    total = largest * length
     if total > norm:
         for p in carried:  # anew: gradients of two tensors may be one array
-            p.grad = p.grad * (norm / total)
+            p.grad = p.grad / largest * (norm / length)
         for g in arrays:
-            g *= norm / total
+            g /= largest
+            g *= norm / length
     return total
 
 

@@ -1,7 +1,8 @@
 r"""How large the signal is, layer by layer, on its way up and on its way down."""
 
 from collections.abc import Callable
-from math import inf, pi, sqrt
+from itertools import pairwise
+from math import inf, isfinite, log2, pi, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +13,10 @@ from scipy.integrate import quad
 from dlcore._check import check, check_finite, check_matrix
 from dlcore.activations import Activation
 from dlcore.network import Network
+
+FAR = (
+    38.0  # standard deviations, beyond which the density is less than any float
+)
 
 
 class Signal(NamedTuple):
@@ -36,6 +41,7 @@ def signal(
         X: inputs :math:`x^{(0)}`, rows are samples.
         P: gradients of a cost by the outputs, one row for each input.
     """
+    X, P = np.asarray(X, float), np.asarray(P, float)
     check_matrix("signal: X", X, "have rows of inputs")
     steps, up = [], [X]
     for layer in network.layers:
@@ -58,7 +64,8 @@ def signal(
 def gaussian_mean(f: Callable[[ndarray], ndarray], variance: float) -> float:
     r"""Return :math:`\mathbb{E} f(z)` for :math:`z \sim \mathcal{N}(0, v)`.
 
-    Integrated on each side of zero, where activations have their kink.
+    Both sides of zero are added, as activations have their kink there, and integrated
+    piece by piece, so that neither what happens near zero nor the bell is missed.
     """
     check(
         0 < variance < inf,
@@ -72,7 +79,12 @@ def gaussian_mean(f: Callable[[ndarray], ndarray], variance: float) -> float:
         pair = f(np.array([sd * t, -sd * t]))
         return float(pair.sum()) * np.exp(-(t**2) / 2) / sqrt(2 * pi)
 
-    return float(quad(integrand, 0, inf, epsabs=1e-12)[0])
+    powers = 8.0 ** np.arange(1 + log2(FAR * max(1, sd)) / 3) / sd
+    ends = [0, *np.union1d([1, 6], powers[powers < FAR]), FAR]
+    error = 1e-12 * min(1, 1 / sd)
+    mean = sum(quad(integrand, *p, epsabs=error)[0] for p in pairwise(ends))
+    check(isfinite(mean), "gaussian_mean: f", "have a finite mean", mean)
+    return float(mean)
 
 
 def gains(phi: Activation, variance: float = 1.0) -> tuple[float, float]:

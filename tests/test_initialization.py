@@ -96,8 +96,13 @@ def test_initialize_draws_every_layer_by_the_rule_and_clears_biases(rng):
 
 
 RNG = default_rng(0)
+NET = mlp([3, 2], relu, RNG)
 REFUSALS = [
     (lambda: fans((3,)), r"shape must be \(outputs, inputs\).*; got \(3,\)"),
+    (lambda: fans(5), r"fans: shape must be \(outputs, inputs\).*; got 5"),
+    (lambda: normal(5, 1.0, RNG), r"normal: shape must be a tuple .*; got 5"),
+    (lambda: initialize(NET, 0.1, RNG), r"rule must be a function .*; got 0.1"),
+    (lambda: initialize(NET, lambda _: None, RNG), r"variance .*; got None"),
     (lambda: he((0, 2)), r"fans: each size must be a whole .* from 1 .* 0"),
     (lambda: xavier((3, 2.0)), r"each size must be a whole .*; got 2.0"),
     (

@@ -301,6 +301,12 @@ def test_clip_by_hand_also_where_squares_overflow():
     huge = [np.array([3e30, 4e30], dtype=np.float32)]
     assert_allclose(clip(huge, 1.0), 5e30, rtol=1e-6)
     assert_allclose(huge[0], [0.6, 0.8], rtol=1e-6)
+    longest = [np.full(4, 1.7e308)]
+    assert clip(longest, 1.0) == np.inf  # their norm is no float, they are
+    assert_allclose(longest[0], 0.5)
+    tiny = [np.array([3e-310, 4e-310])]
+    assert_allclose(clip(tiny, 1e-310), 5e-310, rtol=1e-9)
+    assert_allclose(tiny[0], [6e-311, 8e-311], rtol=1e-9)
     nothing = [np.zeros(2), np.zeros((0, 3))]
     assert clip(nothing, 1.0) == 0
     assert clip([Parameter(np.zeros(2))], 1.0) == 0
@@ -397,8 +403,9 @@ def test_refusals_of_gradients():
             clip([np.array([1.0, bad])], 1.0)
         with pytest.raises(ValueError, match="clip: gradients must be finite"):
             clip([np.array([bad]), np.array([1.0])], 1.0)
-    with pytest.raises(ValueError, match="clip: gradients must be arrays"):
-        clip([np.float64(2)], 1.0)
+    for bad in (np.float64(2), [3.0, 4.0], np.array([3, 4])):
+        with pytest.raises(ValueError, match="gradients must be arrays of fl"):
+            clip([bad], 1.0)
     with pytest.raises(NotImplementedError):
         Optimizer([p], lr=1).step([p])
 

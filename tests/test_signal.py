@@ -80,6 +80,36 @@ def test_gains_by_hand():
     assert gaussian_mean(lambda z: z**3, 2.0) == pytest.approx(0, abs=1e-12)
 
 
+@pytest.mark.parametrize("variance", [1e4, 1e8, 1e10, 1e30, 1e300])
+def test_gains_where_the_slope_is_a_narrow_peak(variance):
+    """∫σ′² = 1/6 and ∫tanh′² = 4/3 meet a density that is constant there."""
+    density = (2 * np.pi * variance) ** -0.5
+    assert gains(sigmoid, variance)[1] == pytest.approx(density / 6, rel=1e-3)
+    assert gains(tanh, variance)[1] == pytest.approx(density * 4 / 3, rel=1e-3)
+    assert gains(relu, variance) == pytest.approx((0.5, 0.5))
+
+
+@pytest.mark.parametrize("variance", [1e-300, 1e-6, 1.0, 100.0])
+def test_the_mean_of_an_exponential_and_of_a_jump(variance):
+    mean = gaussian_mean(np.exp, variance)
+    assert mean == pytest.approx(np.exp(variance / 2))
+    sd = variance**0.5
+    tail = gaussian_mean(lambda z: (z > 3 * sd).astype(float), variance)
+    assert tail == pytest.approx(stats.norm.sf(3), rel=1e-6)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_whole_numbers_are_squared_as_floats():
+    X, P = np.full((1, 3), 10**5), np.full((1, 2), 4 * 10**9)
+    up, down = signal(NET, X, P)
+    assert (up[0], down[-1]) == (1e10, 1.6e19)
+    both = (
+        signal(NET, [[1, 2, 3]], [[1, 2]]),
+        signal(NET, [[1.0, 2, 3]], [[1.0, 2]]),
+    )
+    assert np.array_equal(*both)
+
+
 @given(st.floats(1e-3, 100))
 def test_tanh_loses_more_the_larger_the_sums(variance):
     assert gains(tanh, variance) > gains(tanh, 1.5 * variance)
@@ -99,6 +129,10 @@ REFUSALS = [
     (lambda: signal(NET, np.ones((0, 3)), np.ones((0, 2))), r"X must have"),
     (lambda: gains(relu, 0.0), r"variance must be positive.*; got 0.0"),
     (lambda: gaussian_mean(np.exp, np.nan), r"variance must .*; got nan"),
+    (
+        lambda: gaussian_mean(lambda z: np.where(z > 1, np.inf, 0), 1.0),
+        r"gaussian_mean: f must have a finite mean; got inf",
+    ),
 ]
 
 
