@@ -35,7 +35,11 @@ class Landscape:
         self, x: Float[ndarray, "*points n"]
     ) -> Float[ndarray, "*points"]:
         """Return the values at points along the last axis."""
-        return np.asarray(self.value(np.asarray(x)))
+        x = np.asarray(x)
+        ok = x.ndim > 0 and x.shape[-1] == self.n
+        must = f"have {self.n} coordinates"
+        check(ok, f"{self.name}: points", must, f"shape {x.shape}")
+        return np.asarray(self.value(x))
 
 
 def quadratic(curvatures: Float[ndarray, "n"]) -> Landscape:
@@ -156,6 +160,10 @@ def descend(
     x = np.array(start, dtype=float)
     check_finite("descend: start", x)
     optimizer = make([x])
+    moves = any(p is x for p in optimizer.parameters)
+    check(
+        moves, "descend: make", "build the optimizer of its argument", "another"
+    )
     path = [x.copy()]
     with np.errstate(over="ignore", invalid="ignore"):
         for _ in range(steps):

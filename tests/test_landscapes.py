@@ -96,6 +96,15 @@ def test_refusals():
         chain(0)
     with pytest.raises(ValueError, match="quadratic: curvatures must be a li"):
         quadratic(np.eye(2))
+    for h, point in [
+        (quadratic(np.array([1.0, 2.0])), np.ones(1)),
+        (landscapes.rosenbrock, np.ones(3)),
+        (landscapes.wavy, np.array(1.0)),
+    ]:
+        with pytest.raises(ValueError, match=f"points must have {h.n} coord"):
+            h(point)
+    with pytest.raises(ValueError, match="descend: make must build the opti"):
+        descend(lambda x: x, np.ones(1), lambda p: GD([p[0].copy()], lr=1), 1)
     with pytest.raises(ValueError, match="descend: start must be finite"):
         descend(lambda x: x, np.array([np.nan]), lambda p: GD(p, lr=1), 1)
     with pytest.raises(ValueError, match="descend: steps must be a whole"):
