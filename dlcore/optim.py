@@ -126,7 +126,7 @@ class Optimizer:
             self._check(inside, name, "lie in [0, 1)", rate)
 
     def _check_betas(self, betas: Sequence[float]) -> None:
-        two = isinstance(betas, Sequence) and len(betas) == 2
+        two = hasattr(betas, "__len__") and len(betas) == 2
         self._check(two, "betas", "be two numbers", betas)
         inside = all(isinstance(b, Real) and 0 <= b < 1 for b in betas)
         self._check(inside, "betas", "lie in [0, 1)", betas)
