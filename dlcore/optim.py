@@ -4,12 +4,15 @@ An optimizer changes its parameters in place. A parameter is an array, whose gra
 handed to :meth:`Optimizer.step`; or anything with ``data`` and ``grad``, such as a tensor
 of ``dlcore.autograd`` or of PyTorch, which brings its own. Nothing here imports NumPy or
 PyTorch: the rules are written with operators that both understand. Where PyTorch has the
-same rule, both take the same steps.
+same rule, both take the same steps, also with the constants that they assume. Gradients
+are taken as they come: in a rule that adds up squares, one whose square overflows stops
+its coordinate for good.
 """
 
 from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
 from math import inf, sqrt
+from numbers import Real
 from typing import Any
 
 from dlcore._check import check
@@ -40,9 +43,12 @@ class Optimizer:
         kinds = [_kind(_value(p)) for p in self.parameters]
         real = all("float" in kind for kind in kinds)
         self._check(real, "parameters", "be arrays of floating point", kinds)
-        self._check(0 < lr < inf, "lr", "be positive and finite", lr)
+        once = len({id(p) for p in self.parameters}) == len(self.parameters)
+        self._check(once, "parameters", "differ", "the same one twice")
+        number = isinstance(lr, Real) and 0 < lr < inf
+        self._check(number, "lr", "be positive and finite", lr)
         self._check(
-            0 <= weight_decay < inf,
+            isinstance(weight_decay, Real) and 0 <= weight_decay < inf,
             "weight_decay",
             "be finite and not negative",
             weight_decay,
@@ -51,7 +57,7 @@ class Optimizer:
         self.t = [0] * len(self.parameters)
         self.memory: list[Any] = []
 
-    def step(self, gradients: Sequence[Any] | None = None) -> None:
+    def step(self, gradients: Iterable[Any] | None = None) -> None:
         """Take one step.
 
         Args:
@@ -63,6 +69,10 @@ class Optimizer:
             rule = "be given where parameters are arrays"
             self._check(carry, "gradients", rule, "none")
             gradients = [p.grad for p in self.parameters]
+        gradients = list(gradients)
+        arrays = all(g is None or hasattr(g, "shape") for g in gradients)
+        kinds = [type(g).__name__ for g in gradients]
+        self._check(arrays, "gradients", "be arrays", kinds)
         values = [_value(p) for p in self.parameters]
         ours = [tuple(p.shape) for p in values]
         theirs = [
@@ -90,9 +100,10 @@ class Optimizer:
         raise NotImplementedError
 
     def zero_grad(self) -> None:
-        """Forget the gradients that the parameters carry."""
+        """Forget the gradients that the parameters carry; arrays carry none."""
         for p in self.parameters:
-            p.grad = None
+            if hasattr(p, "grad"):
+                p.grad = None
 
     def zeros(self) -> list[Any]:
         """Return an array of zeros for each parameter, to remember something in."""
@@ -109,10 +120,20 @@ class Optimizer:
     def _check(self, ok: bool, what: str, must: str, got: object) -> None:
         check(ok, f"{type(self).__name__}: {what}", must, got)
 
-    def _check_rates(self, eps: float, **rates: float) -> None:
+    def _check_rates(self, **rates: float) -> None:
         for name, rate in rates.items():
-            self._check(0 <= rate < 1, name, "lie in [0, 1)", rate)
-        self._check(0 < eps < inf, "eps", "be positive and finite", eps)
+            inside = isinstance(rate, Real) and 0 <= rate < 1
+            self._check(inside, name, "lie in [0, 1)", rate)
+
+    def _check_betas(self, betas: Sequence[float]) -> None:
+        two = hasattr(betas, "__len__") and len(betas) == 2
+        self._check(two, "betas", "be two numbers", betas)
+        inside = all(isinstance(b, Real) and 0 <= b < 1 for b in betas)
+        self._check(inside, "betas", "lie in [0, 1)", betas)
+
+    def _check_eps(self, eps: float) -> None:
+        number = isinstance(eps, Real) and 0 < eps < inf
+        self._check(number, "eps", "be positive and finite", eps)
 
 
 class GD(Optimizer):
@@ -144,7 +165,7 @@ class Momentum(Optimizer):
         weight_decay: float = 0.0,
     ) -> None:
         super().__init__(parameters, lr, weight_decay)
-        self._check(0 <= beta < 1, "beta", "lie in [0, 1)", beta)
+        self._check_rates(beta=beta)
         self.beta, self.m = beta, self.zeros()
 
     def update(self, i: int, p: Any, g: Any) -> None:  # noqa: D102
@@ -181,12 +202,13 @@ class Nesterov(Optimizer):
     ) -> None:
         super().__init__(parameters, lr, weight_decay)
         if not callable(beta):
-            self._check(0 <= beta < 1, "beta", "lie in [0, 1)", beta)
+            self._check_rates(beta=beta)
         self.beta, self.m = beta, self.zeros()
 
     def update(self, i: int, p: Any, g: Any) -> None:  # noqa: D102
         m, t, beta = self.m[i], self.t[i], self.beta
         before, now = (beta(t - 1), beta(t)) if callable(beta) else (beta, beta)
+        self._check_rates(beta=now)
         m *= before
         m += g
         step = now * m
@@ -196,7 +218,8 @@ class Nesterov(Optimizer):
 
 
 def convex_momentum(t: int) -> float:
-    r"""Return :math:`\beta_t = (t - 1)/(t + 2)` for step :math:`t \ge 1`, and 0 before."""
+    r"""Return :math:`\beta_t = (t - 1)/(t + 2)` for :math:`t \ge 1`, and :math:`\beta_0 = 0`."""
+    check(t >= 0, "convex_momentum: t", "not be negative", t)
     return max(t - 1, 0) / (t + 2)
 
 
@@ -222,7 +245,7 @@ class AdaGrad(Optimizer):
         weight_decay: float = 0.0,
     ) -> None:
         super().__init__(parameters, lr, weight_decay)
-        self._check_rates(eps)
+        self._check_eps(eps)
         self.eps, self.v = eps, self.zeros()
 
     def update(self, i: int, p: Any, g: Any) -> None:  # noqa: D102
@@ -255,7 +278,8 @@ class RMSProp(Optimizer):
         weight_decay: float = 0.0,
     ) -> None:
         super().__init__(parameters, lr, weight_decay)
-        self._check_rates(eps, alpha=alpha)
+        self._check_rates(alpha=alpha)
+        self._check_eps(eps)
         self.alpha, self.eps, self.v = alpha, eps, self.zeros()
 
     def update(self, i: int, p: Any, g: Any) -> None:  # noqa: D102
@@ -291,7 +315,8 @@ class Adadelta(Optimizer):
         weight_decay: float = 0.0,
     ) -> None:
         super().__init__(parameters, lr, weight_decay)
-        self._check_rates(eps, rho=rho)
+        self._check_rates(rho=rho)
+        self._check_eps(eps)
         self.rho, self.eps = rho, eps
         self.v, self.u = self.zeros(), self.zeros()
 
@@ -334,9 +359,8 @@ class Adam(Optimizer):
         weight_decay: float = 0.0,
     ) -> None:
         super().__init__(parameters, lr, weight_decay)
-        inside = all(0 <= b < 1 for b in betas)
-        self._check(inside, "betas", "lie in [0, 1)", betas)
-        self._check_rates(eps)
+        self._check_betas(betas)
+        self._check_eps(eps)
         self.betas, self.eps = betas, eps
         self.m, self.v = self.zeros(), self.zeros()
 
@@ -372,6 +396,15 @@ class AdaMax(Adam):
         \theta &\leftarrow \theta - \eta\, \hat m / u
     """
 
+    def __init__(
+        self,
+        parameters: Iterable[Any],
+        lr: float = 2e-3,
+        *args: Any,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(parameters, lr, *args, **kwargs)
+
     def root(self, i: int, g: Any) -> Any:
         r"""Return :math:`u` with the new gradient; it is kept in ``v``."""
         u = self.v[i]
@@ -395,8 +428,14 @@ class NAdam(Adam):
 
     psi = 4e-3
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+    def __init__(
+        self,
+        parameters: Iterable[Any],
+        lr: float = 2e-3,
+        *args: Any,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(parameters, lr, *args, **kwargs)
         self.pi = [1.0] * len(self.parameters)
 
     def update(self, i: int, p: Any, g: Any) -> None:  # noqa: D102
@@ -415,10 +454,10 @@ class NAdam(Adam):
 
 
 class AMSGrad(Adam):
-    r"""Adam whose steps cannot grow (Reddi, Kale and Kumar 2018).
+    r"""Adam that divides by the largest :math:`v` so far (Reddi, Kale and Kumar 2018).
 
-    The largest :math:`v` so far takes the place of :math:`v`, as in PyTorch before the
-    correction :math:`\hat v`, which the paper leaves out.
+    As in PyTorch the correction :math:`\hat v` comes after the maximum. The paper leaves
+    it out, and only there can the factor of the gradient never grow.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -440,6 +479,16 @@ class AdamW(Adam):
     """
 
     decoupled = True
+
+    def __init__(
+        self,
+        parameters: Iterable[Any],
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 1e-2,
+    ) -> None:
+        super().__init__(parameters, lr, betas, eps, weight_decay)
 
 
 class Lion(Optimizer):
@@ -467,8 +516,7 @@ class Lion(Optimizer):
         weight_decay: float = 0.0,
     ) -> None:
         super().__init__(parameters, lr, weight_decay)
-        inside = all(0 <= b < 1 for b in betas)
-        self._check(inside, "betas", "lie in [0, 1)", betas)
+        self._check_betas(betas)
         self.betas, self.m = betas, self.zeros()
 
     def update(self, i: int, p: Any, g: Any) -> None:  # noqa: D102
@@ -496,6 +544,10 @@ def clip(parameters: Iterable[Any], norm: float) -> float:
     """
     check(0 < norm < inf, "clip: norm", "be positive and finite", norm)
     owners = list({id(p): p for p in parameters}.values())
+    bare = [getattr(p, "requires_grad", None) is False for p in owners]
+    idle = bool(owners) and all(bare) and all(p.grad is None for p in owners)
+    hint = "Pass the parameters, not their gradients."
+    check(not idle, "clip: tensors", "carry gradients", "none that does", hint)
     carried = [p for p in owners if getattr(p, "grad", None) is not None]
     arrays = [p for p in owners if not hasattr(p, "grad")]
     gradients = [p.grad for p in carried] + arrays

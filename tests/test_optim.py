@@ -66,7 +66,7 @@ def both(name, rng, **options):
     defaults = {"weight_decay": 0.0, **options}
     return (
         start,
-        lambda parameters: ours(parameters, **mine, **options),
+        lambda parameters: ours(parameters, **mine, **defaults),
         want,
         theirs(want, **mine, **extra, **defaults),
     )
@@ -119,6 +119,19 @@ def test_equals_torch_for_all_step_sizes_and_missing_gradients(
         theirs.step()
     for p, q in zip(mine, want, strict=True):
         assert_allclose(p, q.detach(), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", [*PAIRS])
+def test_assumes_the_constants_of_torch(name):
+    ours, _, theirs, extra = PAIRS[name]
+    needed = {"lr": 1e-3} if theirs is torch.optim.SGD else {}
+    p, q = np.ones(1), torch.nn.Parameter(torch.ones(1))
+    mine, other = ours([p], **needed), theirs([q], **needed, **extra)
+    for g in (1e-6, -3.0, 0.5):
+        mine.step([np.array([g])])
+        q.grad = torch.tensor([g])
+        other.step()
+    assert_allclose(p, q.detach(), rtol=1e-9)
 
 
 def test_lion_by_hand():
@@ -214,6 +227,21 @@ def test_the_divisor_of_amsgrad_never_falls(rng):
         assert (rule.largest[0] >= before).all()
         assert (rule.largest[0] >= rule.v[0]).all()
         before = rule.largest[0].copy()
+
+
+def test_the_steps_of_amsgrad_grow_by_its_correction():
+    p, q = np.zeros(1), torch.nn.Parameter(torch.zeros(1))
+    ours = AMSGrad([p], lr=1.0, betas=(0.0, 0.999))
+    theirs = torch.optim.Adam([q], lr=1.0, betas=(0.0, 0.999), amsgrad=True)
+    steps = []
+    for t in range(1000):
+        before, g = p.copy(), 1.0 if t == 0 else 0.01
+        q.grad = torch.tensor([g])
+        ours.step([np.array([g])])
+        theirs.step()
+        steps.append(before[0] - p[0])
+    assert_allclose(p, q.detach())
+    assert steps[999] > 10 * steps[1]
 
 
 @pytest.mark.parametrize("rule", [GD, Momentum, Adam])
@@ -321,6 +349,17 @@ def test_clip_shortens_a_gradient_that_two_tensors_share_once():
     assert_allclose(b.grad, [0.5, 0.5])
 
 
+def test_clip_refuses_gradients_that_it_cannot_change():
+    gradients = [torch.full((3,), 100.0), torch.ones(2)]
+    with pytest.raises(ValueError, match="Pass the parameters, not their gra"):
+        clip(gradients, 1.0)
+    frozen, free = torch.zeros(2), torch.nn.Parameter(torch.zeros(2))
+    assert clip([frozen, free], 1.0) == 0
+    free.grad = torch.tensor([3.0, 4.0])
+    assert clip([frozen, free], 1.0) == 5
+    assert_allclose(free.grad, [0.6, 0.8])
+
+
 @pytest.mark.usefixtures("unchecked")
 def test_parameters_without_a_gradient_stay():
     a, b = Parameter(np.ones(2)), Parameter(np.ones(2))
@@ -341,6 +380,11 @@ def test_refusals():
             ValueError, match=r"betas must lie in \[0, 1\); got \(0.9, 1.0\)"
         ):
             rule([p], betas=(0.9, 1.0))
+        for wrong in (0.9, (0.9,), (0.9, 0.99, 0.999)):
+            with pytest.raises(ValueError, match="betas must be two numbers"):
+                rule([p], betas=wrong)
+        with pytest.raises(ValueError, match="betas must lie in"):
+            rule([p], betas=("a", "b"))
     for rule, name in (
         (Momentum, "beta"),
         (Nesterov, "beta"),
@@ -353,7 +397,7 @@ def test_refusals():
                 match=rf"{rule.__name__}: {name} must lie in \[0, 1\); got {rate}",
             ):
                 rule([p], lr=1, **{name: rate})
-    for lr in (0, np.inf, np.nan):
+    for lr in (0, np.inf, np.nan, "0.1"):
         with pytest.raises(
             ValueError, match=f"GD: lr must be positive and finite; got {lr}"
         ):
@@ -369,6 +413,12 @@ def test_refusals():
                 rule([p], eps=eps)
     with pytest.raises(ValueError, match="GD: parameters must not be empty"):
         GD([], lr=1)
+    with pytest.raises(ValueError, match="GD: parameters must differ"):
+        GD([p, np.ones(2), p], lr=1)
+    with pytest.raises(ValueError, match="convex_momentum: t must not be neg"):
+        convex_momentum(-2)
+    with pytest.raises(ValueError, match="Nesterov: beta must lie in"):
+        Nesterov([p], lr=1, beta=lambda t: 2.0).step([p])
     for wrong, kind in [
         (np.zeros(1, dtype=int), "int64"),
         (1.0, "no array"),
@@ -390,6 +440,8 @@ def test_refusals_of_gradients():
         match=r"GD: gradients must have the shapes \[\(1,\)\]; got \[\]",
     ):
         GD([p], lr=1).step([])
+    with pytest.raises(ValueError, match=r"gradients must be arrays; got \['l"):
+        GD([p], lr=1).step([[1.0]])
     with pytest.raises(
         ValueError,
         match="GD: gradients must be given where parameters are arrays",
@@ -408,6 +460,15 @@ def test_refusals_of_gradients():
             clip([bad], 1.0)
     with pytest.raises(NotImplementedError):
         Optimizer([p], lr=1).step([p])
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_arrays_take_gradients_from_a_generator_and_carry_none():
+    p = np.ones(2)
+    rule = GD([p], lr=0.5)
+    rule.zero_grad()
+    rule.step(2 * q for q in [np.ones(2)])
+    assert_allclose(p, 0)
 
 
 @pytest.mark.usefixtures("unchecked")
