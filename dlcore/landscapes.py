@@ -36,18 +36,12 @@ class Landscape:
     ) -> Float[ndarray, "*points"]:
         """Return the values at points along the last axis."""
         x = np.asarray(x)
-<<<<<<< HEAD
         check(
             x.shape[-1:] == (self.n,),
             f"{self.name}: points",
             f"have {self.n} coordinates, along the last axis",
             f"shape {x.shape}",
         )
-=======
-        ok = x.ndim > 0 and x.shape[-1] == self.n
-        must = f"have {self.n} coordinates"
-        check(ok, f"{self.name}: points", must, f"shape {x.shape}")
->>>>>>> 0f6084312e90d0ada2c83d03036ee90fd6b28a90
         return np.asarray(self.value(x))
 
 
