@@ -8,12 +8,13 @@ import multiprocessing
 import os
 import socket
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, ProcessPoolExecutor, wait
 from datetime import timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int
 from numpy import ndarray
@@ -58,6 +59,14 @@ def run(
             )
             for rank, share in enumerate(shares)
         ]
+        # Who fails first is the cause; the others then miss their partner.
+        done, _ = wait(calls, return_when=FIRST_EXCEPTION)
+        for rank, call in enumerate(calls):
+            if call in done and call.exception() is not None:
+                cause = call.exception()
+                raise RuntimeError(
+                    f"run: worker {rank} failed: {cause}"
+                ) from cause
         return [call.result() for call in calls]
 
 
@@ -71,6 +80,13 @@ def mean_over_group(
         examples: their number :math:`B_k`.
     """
     check_whole("mean_over_group: examples", examples, 1)
+    check(
+        distributed.is_initialized(),
+        "mean_over_group: the process",
+        "belong to a group",
+        "none",
+        "Call it in a worker of run.",
+    )
     total = torch.tensor(float(examples), dtype=torch.float64)
     distributed.all_reduce(total)  # adds up over the group
     means = [examples * tensor for tensor in tensors]
@@ -98,6 +114,9 @@ def train_softmax(
         "be equally long and not empty",
         f"{len(X)} and {len(y)} rows",
     )
+    check_whole("train_softmax: steps", steps, 0)
+    inside = bool(((y >= 0) & (y < len(W))).all())
+    check(inside, "train_softmax: y", f"lie in 0 … {len(W) - 1}", np.unique(y))
     weights = torch.tensor(W, requires_grad=True)
     rows, labels = torch.tensor(X), torch.tensor(y)
     for _ in range(steps):

@@ -80,14 +80,14 @@ def second_moments(
     Returns:
         Row ``t`` holds the means of :math:`\theta_{t,i}^2`.
     """
-    for name, array in [("start", start), ("variances", variances)]:
-        check(
-            np.shape(array) == np.shape(curvatures) and np.ndim(array) == 1,
-            f"second_moments: {name}",
-            f"have the shape {np.shape(curvatures)} of the curvatures",
-            np.shape(array),
-        )
-    check_finite("second_moments: arguments", curvatures, start, variances)
+    _check_bowl("second_moments", curvatures, start, variances)
+    rates = np.asarray(lrs, dtype=float)
+    check(
+        rates.ndim == 1 and bool((np.isfinite(rates) & (rates >= 0)).all()),
+        "second_moments: lrs",
+        "be a list of step sizes, finite and not negative",
+        lrs,
+    )
     check(
         bool((np.asarray(variances) >= 0).all()),
         "second_moments: variances",
@@ -95,7 +95,7 @@ def second_moments(
         variances,
     )
     moments = [np.asarray(start, dtype=float) ** 2]
-    for eta in lrs:
+    for eta in rates:
         kept = (1 - eta * np.asarray(curvatures)) ** 2
         moments.append(kept * moments[-1] + eta**2 * np.asarray(variances))
     return np.array(moments)
@@ -113,8 +113,9 @@ def noise_floor(
         variances: :math:`v_i` of the noise on each entry of the gradient.
         lr: step size :math:`\eta`, below :math:`2/c_i` for all :math:`i`.
     """
+    _check_bowl("noise_floor", curvatures, variances)
     c, v = np.asarray(curvatures), np.asarray(variances)
-    check_finite("noise_floor: arguments", c, v, lr)
+    check_finite("noise_floor: lr", lr)
     check(bool((c > 0).all()), "noise_floor: curvatures", "be positive", c)
     check(bool((v >= 0).all()), "noise_floor: variances", "not be negative", v)
     check(
@@ -125,3 +126,11 @@ def noise_floor(
         "From there on the steps diverge.",
     )
     return float((lr * v / (2 * (2 - lr * c))).sum())
+
+
+def _check_bowl(who: str, *arrays: Float[ndarray, "n"]) -> None:
+    """Refuse what is not one number for each coordinate."""
+    shapes = [np.shape(array) for array in arrays]
+    ok = len(shapes[0]) == 1 and shapes[0] != (0,) and len({*shapes}) == 1
+    check(ok, f"{who}: arrays", "be equally long lists", f"shapes {shapes}")
+    check_finite(f"{who}: arrays", *arrays)

@@ -35,6 +35,13 @@ def test_one_process_is_a_group_and_its_errors_are_raised_here():
         parallel.run(parallel.train_softmax, [(W, np.zeros((2, 5)), y, 1.0, 1)])
 
 
+def test_the_error_of_the_worker_that_failed_is_raised():
+    W, X, y = np.zeros((2, 3)), np.zeros((4, 3)), np.array([0, 1, 0, 1])
+    shares = [(W, X, y, 1.0, 3), (W, X, y + 1, 1.0, 3)]
+    with pytest.raises(RuntimeError, match=r"run: worker 1 failed: .* 0 … 1"):
+        parallel.run(parallel.train_softmax, shares)
+
+
 @pytest.mark.usefixtures("unchecked")
 def test_refusals():
     def inside(x):
@@ -49,6 +56,8 @@ def test_refusals():
         parallel.run(inside, [(1,)])
     with pytest.raises(ValueError, match="examples must be a whole number"):
         parallel.mean_over_group([], 0)
+    with pytest.raises(ValueError, match="process must belong to a group"):
+        parallel.mean_over_group([], 1)
     with pytest.raises(ValueError, match="equally long and not empty; got 0"):
         parallel.train_softmax(
             np.zeros((2, 3)), np.zeros((0, 3)), np.zeros(0, int), 1.0, 1
