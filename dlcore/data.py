@@ -274,9 +274,8 @@ def spam(
     """
     check_whole("spam: s", s, 1)
     y = (rng.random(s) < 0.4).astype(int)
-    leaning = np.repeat(
-        [1.0, -1.0, 0.0], [12, 12, 30]
-    )  # of words and characters
+    # of words and characters, towards spam
+    leaning = np.repeat([1.0, -1.0, 0.0], [12, 12, 30])
     sign = 2 * y[:, None] - 1
     chance = 0.15 * np.exp(0.4 * leaning * sign)
     shares = np.exp(rng.normal(size=(s, 54)) + 0.4 * leaning * sign - 1)

@@ -135,14 +135,10 @@ def steps_to_critical(
         if norm <= eps:
             return t
         x = x - lr * g
-    check(
-        False,
-        "steps_to_critical: the gradient",
-        f"fall to {eps} in {most} steps",
-        norm,
-        "Take another lr, or allow more steps.",
+    raise ValueError(
+        f"steps_to_critical: the gradient must fall to {eps} in {most} steps; got {norm}. "
+        "Take another lr, or allow more steps."
     )
-    raise AssertionError  # not reached: the check above refuses
 
 
 def _point(what: str, x: ndarray) -> ndarray:

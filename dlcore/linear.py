@@ -17,7 +17,7 @@ from numpy import ndarray
 from scipy.optimize import linprog
 from scipy.sparse import bmat, identity
 
-from dlcore._check import check, check_finite, check_matrix
+from dlcore._check import check, check_data, check_matrix
 
 MAX_ROUNDS = 10_000  # of reweighting in huber
 
@@ -46,7 +46,7 @@ def ols(
     With several targets per point, ``y`` of shape ``(s, m)``, the answer has a row of
     weights for each: the matrix of a layer.
     """
-    _check_data("ols", X, y, dims=2)
+    check_data("ols", X, y, dims=2)
     U, d, V = _svd(X)
     return ((U.T @ y).T / d) @ V.T
 
@@ -56,7 +56,7 @@ def hat(X: Float[ndarray, "s n"]) -> Float[ndarray, "s s"]:
 
     .. math:: P = X X^+ = \sum_{k=1}^{r} u_k u_k^\top
     """
-    _check_data("hat", X)
+    check_data("hat", X)
     U, _, _ = _svd(X)
     return U @ U.T
 
@@ -71,7 +71,7 @@ def standard_errors(
         \mathrm{se}_j^2 = \hat\sigma^2\, (X^\top X)^{-1}_{jj}
             = \hat\sigma^2 \sum_{k=1}^{n} \frac{v_{jk}^2}{d_k^2}
     """
-    _check_data("standard_errors", X, y)
+    check_data("standard_errors", X, y)
     U, d, V = _svd(X)
     s, n = X.shape
     check(
@@ -101,7 +101,7 @@ def least_absolute(
     A linear program: minimise :math:`\sum_i t_i` subject to :math:`-t \le y - Xw \le t`.
     Where several weights are optimal, it returns one of them.
     """
-    _check_data("least_absolute", X, y)
+    check_data("least_absolute", X, y)
     s, n = X.shape
     slack = identity(s)
     solution = linprog(
@@ -133,7 +133,7 @@ def huber(
     when the predictions stay and the gradient, :math:`\sum_i c_i r_i x_i`, is zero but for
     a millionth of what it could be.
     """
-    _check_data("huber", X, y)
+    check_data("huber", X, y)
     ok = bool(0 < delta < np.inf)
     check(ok, "huber: delta", "be positive and finite", delta)
     w = ols(X, y)
@@ -159,29 +159,3 @@ def _svd(X: Float[ndarray, "s n"]) -> Svd:
     U, d, Vt = np.linalg.svd(X, full_matrices=False)
     kept = d > d[0] * max(X.shape) * np.finfo(d.dtype).eps
     return Svd(U[:, kept], d[kept], Vt[kept].T)
-
-
-def _check_data(
-    who: str,
-    X: Float[ndarray, "s n"],
-    y: Float[ndarray, "s *m"] | None = None,
-    dims: int = 1,
-) -> None:
-    check_matrix(f"{who}: X", X, "have points as rows")
-    check_finite(f"{who}: X", X)
-    if y is not None:
-        check(
-            np.shape(y)[:1] == (len(X),),
-            f"{who}: y",
-            f"have a target for each of the {len(X)} rows of X",
-            f"shape {np.shape(y)}",
-            "If points are the columns of X, pass X.T.",
-        )
-        check(
-            np.ndim(y) <= dims,
-            f"{who}: y",
-            "be a vector" if dims == 1 else "be a vector or a matrix",
-            f"shape {np.shape(y)}",
-            "Fit the columns one by one." if dims == 1 else "",
-        )
-        check_finite(f"{who}: y", y)

@@ -46,16 +46,18 @@ class Module:
         for name, value in vars(self).items():
             yield from _parts(name, value)
 
+    def leaves(self) -> Iterator[tuple[str, Any]]:
+        """Yield what it and its modules hold besides modules, with the whole name."""
+        for name, child in self.children():
+            if isinstance(child, Module):
+                for inner, leaf in child.leaves():
+                    yield f"{name}.{inner}", leaf
+            else:
+                yield name, child
+
     def named_parameters(self) -> dict[str, Parameter]:
         """Return the parameters by their names, such as ``layers.0.W``."""
-        found: dict[str, Parameter] = {}
-        for name, child in self.children():
-            if isinstance(child, Parameter):
-                found[name] = child
-            elif isinstance(child, Module):
-                inner = child.named_parameters()
-                found |= {f"{name}.{key}": p for key, p in inner.items()}
-        return found
+        return {k: p for k, p in self.leaves() if isinstance(p, Parameter)}
 
     @property
     def parameters(self) -> list[Parameter]:
@@ -78,18 +80,11 @@ class Module:
 
     def arrays(self) -> dict[str, ndarray]:
         """Return all that it holds by its names: of parameters the data, and arrays."""
-        found: dict[str, ndarray] = {}
-        for name, child in self.children():
-            if isinstance(child, Parameter):
-                found[name] = child.data
-            elif isinstance(child, ndarray):
-                found[name] = child
-            elif isinstance(child, Module):
-                inner = child.arrays()
-                found |= {
-                    f"{name}.{key}": array for key, array in inner.items()
-                }
-        return found
+        return {
+            name: leaf.data if isinstance(leaf, Parameter) else leaf
+            for name, leaf in self.leaves()
+            if isinstance(leaf, Parameter | ndarray)
+        }
 
     def state(self) -> dict[str, ndarray]:
         """Return a copy of all that it holds, parameters and arrays, by its names."""
@@ -128,14 +123,19 @@ class Linear(Module):
         self.b = Parameter(np.zeros(outputs, dtype))
 
     def forward(self, x: Tensor) -> Tensor:  # noqa: D102
-        check(
-            x.ndim >= 2 and x.shape[-1] == self.W.shape[1],
-            "Linear: x",
-            f"have {self.W.shape[1]} columns",
-            f"shape {x.shape}",
-            "Rows are samples.",
-        )
-        return x @ self.W.T + self.b
+        return affine("Linear", x, self.W, self.b)
+
+
+def affine(who: str, x: Tensor, W: Tensor, b: Tensor) -> Tensor:
+    """Return :math:`Wx + b` for the rows of ``x``; refuse rows of another length."""
+    check(
+        x.ndim >= 2 and x.shape[-1] == W.shape[1],
+        f"{who}: x",
+        f"have {W.shape[1]} columns",
+        f"shape {x.shape}",
+        "Rows are samples.",
+    )
+    return x @ W.T + b
 
 
 class Sequential(Module):

@@ -52,14 +52,26 @@ class Network:
         self, X: Float[ndarray, "s n"]
     ) -> list[Float[ndarray, "s _"]]:
         """Return the inputs and the outputs of every layer."""
-        outputs = [X]
-        for layer in self.layers:
-            outputs.append(layer(outputs[-1]))
-        return outputs
+        steps, Y = self.forward(X)
+        return [below for _, below, _ in steps] + [Y]
 
     def __call__(self, X: Float[ndarray, "s n"]) -> Float[ndarray, "s m"]:
         """Return the outputs for the rows of ``X``."""
-        return self.activations(X)[-1]
+        return self.forward(X)[1]
+
+    def forward(
+        self, X: Float[ndarray, "s n"]
+    ) -> tuple[list[tuple[Dense, ndarray, ndarray]], Float[ndarray, "s m"]]:
+        """Return what the way back needs of each layer, and the outputs.
+
+        That is the layer, what went into it, and its weighted sums.
+        """
+        steps = []
+        for layer in self.layers:
+            Y, Z = layer.forward(X)
+            steps.append((layer, X, Z))
+            X = Y
+        return steps, X
 
     def gradient(
         self, X: Float[ndarray, "s n"], y: ndarray, loss: Loss
@@ -68,11 +80,7 @@ class Network:
 
         Forward through the layers, then back through them in the opposite order.
         """
-        steps = []
-        for layer in self.layers:
-            Y, Z = layer.forward(X)
-            steps.append((layer, X, Z))
-            X = Y
+        steps, X = self.forward(X)
         dX = loss.gradient(X, y) / len(X)
         gradients: list[ndarray] = []
         for layer, below, Z in reversed(steps):

@@ -14,7 +14,7 @@ from numpy.typing import DTypeLike
 
 from dlcore._check import check, check_whole
 from dlcore.autograd import Array, Axes, Tensor, record
-from dlcore.modules import Linear, Module, Parameter
+from dlcore.modules import Linear, Module, Parameter, affine
 
 
 def standardize(x: Tensor, axis: Axes, eps: float = 1e-5) -> Tensor:
@@ -221,23 +221,13 @@ class WeightNorm(Module):
             "be finite and not zero",
             "a row without a direction",
         )
-        V = (
-            self.V / largest
-        )  # the same directions, and squares that stay finite
+        V = self.V / largest  # the same directions; squares stay finite
         length = (V * V).sum(axis=1, keepdims=True) ** 0.5
         return self.g * (V / length)
 
     def forward(self, x: Tensor) -> Tensor:  # noqa: D102
         _check_tensor("WeightNorm", x)
-        inputs = self.V.shape[1]
-        check(
-            x.ndim >= 2 and x.shape[-1] == inputs,
-            "WeightNorm: x",
-            f"have {inputs} columns",
-            f"shape {x.shape}",
-            "Rows are samples.",
-        )
-        return x @ self.W.T + self.b
+        return affine("WeightNorm", x, self.W, self.b)
 
 
 def _check_eps(who: str, eps: float) -> None:

@@ -8,11 +8,12 @@ import multiprocessing
 import os
 import socket
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ProcessPoolExecutor, wait
+from concurrent.futures import ProcessPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from time import time
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -21,6 +22,13 @@ from numpy import ndarray
 from torch import distributed
 
 from dlcore._check import check, check_whole
+
+
+class _Failure(NamedTuple):
+    """What a worker hands over instead of a result."""
+
+    when: float
+    error: Exception
 
 
 def run(
@@ -59,15 +67,17 @@ def run(
             )
             for rank, share in enumerate(shares)
         ]
-        # Who fails first is the cause; the others then miss their partner.
-        done, _ = wait(calls, return_when=FIRST_EXCEPTION)
-        for rank, call in enumerate(calls):
-            if call in done and call.exception() is not None:
-                cause = call.exception()
-                raise RuntimeError(
-                    f"run: worker {rank} failed: {cause}"
-                ) from cause
-        return [call.result() for call in calls]
+        results = [call.result() for call in calls]
+    failures = [
+        (result.when, rank, result.error)
+        for rank, result in enumerate(results)
+        if isinstance(result, _Failure)
+    ]
+    if failures:
+        # Who failed first is the cause; the others missed their partner.
+        _, rank, error = min(failures)
+        raise RuntimeError(f"run: worker {rank} failed: {error}") from error
+    return results
 
 
 def mean_over_group(
@@ -151,5 +161,7 @@ def _join(
     )
     try:
         return worker(*share)
+    except Exception as error:
+        return _Failure(time(), error)
     finally:
         distributed.destroy_process_group()

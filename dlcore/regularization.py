@@ -9,7 +9,8 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from dlcore._check import check, check_finite, check_matrix
+from dlcore._check import check, check_data, check_finite
+from dlcore.linear import ols
 
 MAX_STEPS = 200_000  # of lasso
 GAP = 1e-13  # how far from the minimum lasso may end, as a part of the cost at zero
@@ -37,7 +38,7 @@ def ridge(
             that is free, as a bias should be. If several weights are optimal, as may be
             with zeros, the shortest are returned.
     """
-    _check_data("ridge", X, y, dims=2)
+    check_data("ridge", X, y, dims=2)
     s, n = X.shape
     prices = np.asarray(penalty, dtype=float)
     check(
@@ -51,9 +52,7 @@ def ridge(
     check(ok, "ridge: penalty", "not be negative", penalty)
     rows = np.diag(np.broadcast_to(np.sqrt(s * prices), n))
     zeros = np.zeros((n, *y.shape[1:]))
-    return np.linalg.lstsq(np.vstack([X, rows]), np.concatenate([y, zeros]))[
-        0
-    ].T
+    return ols(np.vstack([X, rows]), np.concatenate([y, zeros]))
 
 
 def soft_threshold(
@@ -82,7 +81,7 @@ def lasso(
     where a lower bound on the minimum, from the residual scaled down until no column's
     product with it exceeds :math:`s\lambda`, is all but reached.
     """
-    _check_data("lasso", X, y)
+    check_data("lasso", X, y)
     ok = bool(0 < penalty < np.inf)
     check(ok, "lasso: penalty", "be positive and finite", penalty)
     s, n = X.shape
@@ -120,24 +119,6 @@ def dropout_penalty(X: Float[ndarray, "s n"], p: float) -> Float[ndarray, "n"]:
         X: points.
         p: probability of dropping, in [0, 1).
     """
-    _check_data("dropout_penalty", X)
+    check_data("dropout_penalty", X)
     check(0 <= p < 1, "dropout_penalty: p", "lie in [0, 1)", p)
     return p / (1 - p) * (X**2).mean(axis=0)
-
-
-def _check_data(
-    who: str,
-    X: Float[ndarray, "s n"],
-    y: Float[ndarray, "s *m"] | None = None,
-    dims: int = 1,
-) -> None:
-    check_matrix(f"{who}: X", X, "have points as rows")
-    check_finite(f"{who}: X", X)
-    if y is not None:
-        check(
-            np.shape(y)[:1] == (len(X),) and np.ndim(y) <= dims,
-            f"{who}: y",
-            f"have a target for each of the {len(X)} rows of X",
-            f"shape {np.shape(y)}",
-        )
-        check_finite(f"{who}: y", y)

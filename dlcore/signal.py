@@ -14,9 +14,7 @@ from dlcore._check import check, check_finite, check_matrix
 from dlcore.activations import Activation
 from dlcore.network import Network
 
-FAR = (
-    38.0  # standard deviations, beyond which the density is less than any float
-)
+FAR = 38.0  # standard deviations; beyond, the density is less than any float
 
 
 class Signal(NamedTuple):
@@ -43,15 +41,12 @@ def signal(
     """
     X, P = np.asarray(X, float), np.asarray(P, float)
     check_matrix("signal: X", X, "have rows of inputs")
-    steps, up = [], [X]
-    for layer in network.layers:
-        Y, Z = layer.forward(up[-1])
-        steps.append((layer, up[-1], Z))
-        up.append(Y)
+    steps, Y = network.forward(X)
+    up = [below for _, below, _ in steps] + [Y]
     check(
-        np.shape(P) == up[-1].shape,
+        np.shape(P) == Y.shape,
         "signal: P",
-        f"have the shape of the outputs, {up[-1].shape}",
+        f"have the shape of the outputs, {Y.shape}",
         f"shape {np.shape(P)}",
     )
     check_finite("signal: X and P", X, P)

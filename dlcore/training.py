@@ -88,10 +88,11 @@ def train(
         for rows in batches(lengths[0], batch, rng):
             optimizer.zero_grad()
             value = cost(*(array[rows] for array in arrays))
-            check_cost("train", value.item(), epoch)
+            number = value.item()
+            check_cost("train", number, epoch)
             value.backward()
             optimizer.step()
-            total += value.item() * len(rows)
+            total += number * len(rows)
         costs.append(total / lengths[0])
         if after_epoch is not None and after_epoch(epoch + 1):
             break

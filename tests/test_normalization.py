@@ -34,6 +34,15 @@ def copy_affine(ours, theirs, rng):
         theirs.bias.copy_(torch.tensor(beta))
 
 
+def assert_same_both_ways(ours, theirs, rng, shape):
+    """Send a random input up and a random gradient down through both."""
+    x, delta = rng.normal(2, 3, size=shape), rng.normal(size=shape)
+    y, x_ours = pull_back(ours, x, delta)
+    y_theirs, x_theirs = pull_back(theirs, x, delta)
+    assert_allclose(y, y_theirs, atol=1e-9)
+    assert_allclose(x_ours.grad, x_theirs.grad, atol=1e-9)
+
+
 @given(
     rng=seeds,
     shape=SHAPES,
@@ -52,11 +61,7 @@ def test_batch_norm_equals_torch(rng, shape, eps, momentum):
     for training in (True, True, False):
         ours.train(training)
         theirs.train(training)
-        x, delta = rng.normal(2, 3, size=shape), rng.normal(size=shape)
-        y, x_ours = pull_back(ours, x, delta)
-        y_theirs, x_theirs = pull_back(theirs, x, delta)
-        assert_allclose(y, y_theirs, atol=1e-9)
-        assert_allclose(x_ours.grad, x_theirs.grad, atol=1e-9)
+        assert_same_both_ways(ours, theirs, rng, shape)
     assert_allclose(ours.gamma.grad, theirs.weight.grad, atol=1e-8)
     assert_allclose(ours.beta.grad, theirs.bias.grad, atol=1e-9)
     assert_allclose(ours.running_mean, theirs.running_mean, atol=1e-12)
@@ -67,11 +72,7 @@ def test_batch_norm_equals_torch(rng, shape, eps, momentum):
 def test_layer_norm_equals_torch(rng, shape):
     ours, theirs = LayerNorm(3), torch.nn.LayerNorm(3, dtype=torch.float64)
     copy_affine(ours, theirs, rng)
-    x, delta = rng.normal(2, 3, size=shape), rng.normal(size=shape)
-    y, x_ours = pull_back(ours, x, delta)
-    y_theirs, x_theirs = pull_back(theirs, x, delta)
-    assert_allclose(y, y_theirs, atol=1e-9)
-    assert_allclose(x_ours.grad, x_theirs.grad, atol=1e-9)
+    assert_same_both_ways(ours, theirs, rng, shape)
     assert_allclose(ours.gamma.grad, theirs.weight.grad, atol=1e-9)
     assert_allclose(ours.beta.grad, theirs.bias.grad, atol=1e-9)
 
