@@ -36,7 +36,7 @@ package: $(READY)  ## test dlcore, the build's extensions and the rules for note
 	@$(BIN)/pytest -q -n auto --ignore tests/test_site.py
 
 notebooks-test: $(READY)  ## execute every notebook and compare with its stored outputs
-	@$(BIN)/pytest -q -n auto --dist loadfile -p no:cacheprovider \
+	@PYTHONPATH=book/_ext $(BIN)/pytest -q -n auto --dist loadfile -p no:cacheprovider -p keep_tested \
 		--nbval --nbval-current-env --nbval-cell-timeout 300 $(NB) || { \
 		echo 'Above, "+" is what the notebook has stored and "-" what its cell gave now.'; \
 		echo 'If the new output is right, store it with: make notebooks NB=<the notebook>'; exit 1; }

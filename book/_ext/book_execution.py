@@ -5,29 +5,16 @@ after the other. Here the cache is filled in parallel before the pages are read.
 executed with another dlcore is not reused, which neither Sphinx nor the cache would notice.
 """
 
-import hashlib
 import os
 from pathlib import Path
 
 import nbformat
+from book_cache import fingerprint, keep, open_cache
 from book_figures import strip_comments
-from jupyter_cache import get_cache
-from jupyter_cache.base import CacheBundleIn
 from run_notebooks import NotebookError, execute_all
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.errors import ExtensionError
-
-ROOT = Path(__file__).resolve().parents[2]
-
-
-def fingerprint() -> str:
-    """Hash what every notebook depends on."""
-    files = [
-        *sorted((ROOT / "dlcore").glob("*.*")),
-        *sorted(ROOT.glob("*.txt")),
-    ]
-    return hashlib.sha256(b"".join(f.read_bytes() for f in files)).hexdigest()
 
 
 def fill_cache(
@@ -38,12 +25,7 @@ def fill_cache(
     removed: set[str],
 ) -> list[str]:
     """Execute what the cache lacks; return the pages to read again besides."""
-    cache = get_cache(env.mystnb_config.execution_cache_path)
-    stamp = Path(app.outdir).parent / "dlcore.sha256"
-    if not stamp.exists() or stamp.read_text() != fingerprint():
-        for record in cache.list_cache_records():
-            cache.remove_cache(record.pk)
-        stamp.write_text(fingerprint())
+    cache = open_cache(Path(app.outdir).parent)
     pages = [d for d in env.found_docs if env.doc2path(d).endswith(".ipynb")]
     todo = {}
     for page in pages:
@@ -54,14 +36,8 @@ def fill_cache(
         except KeyError:
             todo[path] = notebook
     try:
-        for path, seconds in execute_all(todo):
-            cache.cache_notebook_bundle(
-                CacheBundleIn(
-                    todo[path], str(path), data={"execution_seconds": seconds}
-                ),
-                check_validity=False,
-                overwrite=True,
-            )
+        for path in execute_all(todo):
+            keep(cache, path, todo[path])
     except NotebookError as error:
         raise ExtensionError(str(error)) from None
     stale = getattr(env, "dlcore_sha256", None) != fingerprint()

@@ -51,8 +51,8 @@ def execute(path: Path, notebook: NotebookNode) -> float:
 
 def execute_all(
     notebooks: Mapping[Path, NotebookNode],
-) -> Iterator[tuple[Path, float]]:
-    """Execute notebooks in parallel; yield each path and its seconds when it is done."""
+) -> Iterator[Path]:
+    """Execute notebooks in parallel; yield each path when it is done."""
     # One thread per kernel: kernels that share cores and use all of them fight.
     for library in ("OMP", "MKL", "OPENBLAS"):
         os.environ[f"{library}_NUM_THREADS"] = "1"
@@ -69,7 +69,7 @@ def execute_all(
                 print(
                     f"executed {name} in {seconds:.0f} s ({count})", flush=True
                 )
-                yield path, seconds
+                yield path
         finally:
             pool.shutdown(cancel_futures=True)
 
@@ -82,7 +82,7 @@ def main(paths: list[str]) -> None:
             sys.exit(f"There is no notebook {path}.")
     notebooks = {Path(p): nbformat.read(p, as_version=4) for p in paths}
     try:
-        for path, _ in execute_all(notebooks):
+        for path in execute_all(notebooks):
             nbformat.write(notebooks[path], path)
     except NotebookError as error:
         sys.exit(str(error))
