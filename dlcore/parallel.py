@@ -21,7 +21,7 @@ from jaxtyping import Float, Int
 from numpy import ndarray
 from torch import distributed
 
-from dlcore._check import check, check_whole
+from dlcore._check import check, check_columns, check_finite, check_whole
 
 
 class _Failure(NamedTuple):
@@ -124,6 +124,14 @@ def train_softmax(
         "be equally long and not empty",
         f"{len(X)} and {len(y)} rows",
     )
+    check_columns("train_softmax: X", X, W.shape[1])
+    check(
+        W.dtype == X.dtype,
+        "train_softmax: W and X",
+        "have the same type of numbers",
+        f"{W.dtype} and {X.dtype}",
+    )
+    check_finite("train_softmax: lr", lr)
     check_whole("train_softmax: steps", steps, 0)
     inside = bool(((y >= 0) & (y < len(W))).all())
     check(inside, "train_softmax: y", f"lie in 0 … {len(W) - 1}", np.unique(y))

@@ -37,22 +37,19 @@ class Stepper(Protocol):
 def batches(
     s: int, batch: int | None, rng: Generator
 ) -> Iterator[Int[ndarray, "_"]]:
-    """Yield the rows of each batch of one epoch: all rows, shuffled, cut into pieces.
+    """Return the rows of each batch of one epoch: all rows, shuffled, cut into pieces.
 
     Args:
         s: number of examples.
-        batch: examples per piece, the last may be shorter; without it, all rows at once
-            and in order.
+        batch: examples per piece, the last may be shorter. Without it, and where it is
+            ``s`` or more: all rows at once and in order.
         rng: source of the order.
     """
     check_whole("batches: s", s, 1)
-    if batch is None:
-        yield np.arange(s)
-        return
-    check_whole("batches: batch", batch, 1)
-    order = rng.permutation(s) if batch < s else np.arange(s)
-    for start in range(0, s, batch):
-        yield order[start : start + batch]
+    size = s if batch is None else batch
+    check_whole("batches: batch", size, 1)
+    order = rng.permutation(s) if size < s else np.arange(s)
+    return (order[start : start + size] for start in range(0, s, size))
 
 
 def train(

@@ -31,7 +31,9 @@ def test_unequal_shares_train_as_one_large_batch():
 
 def test_one_process_is_a_group_and_its_errors_are_raised_here():
     W, y = np.zeros((2, 3)), np.array([0, 1])
-    with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
+    with pytest.raises(
+        RuntimeError, match=r"run: worker 0 failed: .*3 columns"
+    ):
         parallel.run(parallel.train_softmax, [(W, np.zeros((2, 5)), y, 1.0, 1)])
 
 
@@ -62,3 +64,10 @@ def test_refusals():
         parallel.train_softmax(
             np.zeros((2, 3)), np.zeros((0, 3)), np.zeros(0, int), 1.0, 1
         )
+    W, X, y = np.zeros((2, 3)), np.zeros((2, 3)), np.array([0, 1])
+    with pytest.raises(ValueError, match="got float64 and float32"):
+        parallel.train_softmax(W, X.astype(np.float32), y, 1.0, 1)
+    with pytest.raises(ValueError, match="train_softmax: lr must be finite"):
+        parallel.train_softmax(W, X, y, np.inf, 1)
+    with pytest.raises(ValueError, match="steps must be a whole number from 0"):
+        parallel.train_softmax(W, X, y, 1.0, -1)

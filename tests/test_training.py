@@ -20,9 +20,10 @@ def test_every_row_has_its_turn_once_in_an_epoch(rng, s, batch):
     assert 1 <= len(pieces[-1]) <= batch
 
 
-def test_without_a_batch_the_rows_stay_in_order():
-    (rows,) = batches(4, None, np.random.default_rng(0))
-    assert_array_equal(rows, [0, 1, 2, 3])
+def test_a_batch_of_all_rows_keeps_their_order():
+    for batch in [None, 4, 9]:
+        (rows,) = batches(4, batch, np.random.default_rng(0))
+        assert_array_equal(rows, [0, 1, 2, 3])
 
 
 def test_by_hand():
@@ -172,6 +173,8 @@ def test_refusals():
         train(cost, [], GD([p], lr=1), 1, rng)
     with pytest.raises(ValueError, match="batches: batch must be a whole"):
         train(cost, [np.ones(3)], GD([p], lr=1), 1, rng, batch=0)
+    with pytest.raises(ValueError, match="batches: s must be a whole"):
+        batches(0, None, rng)  # at once, not at the first batch
     with pytest.raises(
         ValueError, match="train: the cost must stay finite; got nan in epoch 1"
     ):
