@@ -59,7 +59,7 @@ tanh = Activation(
 relu = Activation(
     "ReLU",
     lambda z: np.maximum(z, 0.0),
-    lambda z: np.where(z > 0, 1.0, 0.0),
+    lambda z: np.asarray(z > 0, dtype=float),
     (0.0, inf),
 )
 leaky_relu = Activation(
