@@ -225,14 +225,46 @@ def shifted(
         rng: source of the shifts, equally likely.
     """
     check_whole("shifted: by", by, 0)
-    s, n = X.shape
-    side = int(np.sqrt(n) + 0.5)
-    check(side * side == n, "shifted: X", "have square images", f"{n} pixels")
+    s, side = _square_images("shifted", X)
     framed = np.pad(X.reshape(s, side, side), ((0, 0), (by, by), (by, by)))
     down, right = rng.integers(0, 2 * by + 1, size=(2, s))
     rows = down[:, None, None] + np.arange(side)[:, None]
     columns = right[:, None, None] + np.arange(side)
-    return framed[np.arange(s)[:, None, None], rows, columns].reshape(s, n)
+    return framed[np.arange(s)[:, None, None], rows, columns].reshape(s, -1)
+
+
+def cropped(
+    X: Shaped[ndarray, "s n"], by: int, rng: Generator
+) -> Shaped[ndarray, "s n"]:
+    """Cut a square out of each square image, and enlarge it to the old size.
+
+    Its side is up to ``by`` pixels shorter. An enlarged image has the values of the
+    nearest pixels.
+
+    Args:
+        X: images as rows of pixels.
+        by: the most that is cut off, in whole pixels, less than the side.
+        rng: source of sides and places, equally likely.
+    """
+    check_whole("cropped: by", by, 0)
+    s, side = _square_images("cropped", X)
+    check(by < side, "cropped: by", f"be less than the side {side}", by)
+    cut = rng.integers(0, by + 1, size=(s, 1))
+    down, right = rng.integers(0, cut + 1, size=(2, s, 1))
+    nearest = (2 * np.arange(side) + 1) * (side - cut) // (2 * side)
+    rows, columns = (down + nearest)[:, :, None], (right + nearest)[:, None, :]
+    images = X.reshape(s, side, side)
+    return images[np.arange(s)[:, None, None], rows, columns].reshape(s, -1)
+
+
+def _square_images(who: str, X: ndarray) -> tuple[int, int]:
+    """Return how many images there are and their side."""
+    rule = "have an image in each row"
+    check(np.ndim(X) == 2, f"{who}: X", rule, f"shape {np.shape(X)}")
+    s, n = X.shape
+    side = int(np.sqrt(n) + 0.5)
+    check(side * side == n, f"{who}: X", "have square images", f"{n} pixels")
+    return s, side
 
 
 def credit(

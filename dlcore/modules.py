@@ -1,6 +1,7 @@
 """Models made of parts: parameters, layers that hold them, layers one after another."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -163,7 +164,8 @@ class Dropout(Module):
     """
 
     def __init__(self, p: float, rng: Generator) -> None:
-        check(0 <= p < 1, "Dropout: p", "lie in [0, 1)", p)
+        ok = isinstance(p, Real) and 0 <= p < 1
+        check(ok, "Dropout: p", "be a number in [0, 1)", p)
         self.p, self.rng = p, rng
 
     def forward(self, x: Tensor) -> Tensor:  # noqa: D102

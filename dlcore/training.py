@@ -101,10 +101,10 @@ class Stateful(Protocol):
     """What can be saved and set back: a module of ``dlcore.modules``."""
 
     def state(self) -> Any:
-        """Return a copy of the parameters."""
+        """Return a copy of all that training changes."""
 
     def load(self, state: Any) -> None:
-        """Set the parameters to a copy."""
+        """Set it back to a copy."""
 
 
 class EarlyStopping:
@@ -120,7 +120,8 @@ class EarlyStopping:
 
     Attributes:
         scores: after each epoch so far.
-        best_epoch: how many epochs were done at the lowest score, the first of equals.
+        best_epoch: how many epochs were done at the lowest score, the first of equals;
+            if training is continued in a second run, the epochs count on.
     """
 
     def __init__(
@@ -132,14 +133,15 @@ class EarlyStopping:
         self.best_epoch = 0
         self._best: Any = None
 
-    def __call__(self, done: int) -> bool:
+    def __call__(self, _: int) -> bool:
         """Look at the score; tell whether to stop."""
         score = float(self.score())
         check(score == score, "EarlyStopping: score", "be a number", score)
         if not self.scores or score < min(self.scores):
-            self.best_epoch, self._best = done, self.model.state()
+            self.best_epoch = len(self.scores) + 1
+            self._best = self.model.state()
         self.scores.append(score)
-        return done - self.best_epoch >= self.patience
+        return len(self.scores) - self.best_epoch >= self.patience
 
     def restore(self) -> None:
         """Set the model back to the best state seen."""

@@ -232,6 +232,46 @@ def test_images_are_shifted_each_its_own_way():
         data.shifted(X, -1, default_rng(0))
 
 
+@given(seeds, st.integers(0, 4))
+def test_cropped_images_are_enlarged_pieces(rng, by):
+    X = rng.permuted(np.tile(np.arange(25), (4, 1)), axis=1)
+    for image, large in zip(X, data.cropped(X, by, rng), strict=True):
+        whole, found = image.reshape(5, 5), []
+        for cut in range(by + 1):
+            pick = np.floor((np.arange(5) + 0.5) * (5 - cut) / 5).astype(int)
+            windows = np.lib.stride_tricks.sliding_window_view(
+                whole, (5 - cut, 5 - cut)
+            )
+            same = windows[:, :, pick[:, None], pick] == large.reshape(5, 5)
+            found.append(same.all(axis=(2, 3)).any())
+        assert any(found)
+
+
+def test_images_are_cropped_each_its_own_way():
+    X = np.tile(np.arange(9.0), (1800, 1))
+    kinds, counts = np.unique(
+        data.cropped(X, 1, default_rng(0)), axis=0, return_counts=True
+    )
+    assert len(kinds) == 5  # the whole, or one of four pieces of side two
+    assert_allclose(np.sort(counts), [225, 225, 225, 225, 900], rtol=0.2)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_images_that_cannot_be_cropped():
+    X, rng = np.ones((2, 9)), default_rng(0)
+    with pytest.raises(ValueError, match="cropped: by must be less than the s"):
+        data.cropped(X, 3, rng)
+    with pytest.raises(ValueError, match="cropped: by must be a whole number"):
+        data.cropped(X, -1, rng)
+    for change in (data.cropped, data.shifted):
+        with pytest.raises(
+            ValueError, match="X must have an image in each row"
+        ):
+            change(np.ones((2, 3, 3)), 1, rng)
+        with pytest.raises(ValueError, match="X must have square images"):
+            change(np.ones((2, 8)), 1, rng)
+
+
 def test_customers_have_the_shape_that_is_promised():
     X, y = data.credit(20_000, default_rng(0))
     assert X.shape == (20_000, 3)

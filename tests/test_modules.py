@@ -132,7 +132,7 @@ def test_refusals():
         Sequential()
     for p in (1, -0.1, np.nan):
         with pytest.raises(
-            ValueError, match=r"Dropout: p must lie in \[0, 1\)"
+            ValueError, match=r"Dropout: p must be a number in \[0, 1\)"
         ):
             Dropout(p, rng)
     model = Sequential(Linear(2, 1, rng))

@@ -85,6 +85,8 @@ def test_soft_threshold_by_hand():
     z = np.array([-3.0, -1.0, -0.5, 0.0, 1.5])
     assert_array_equal(soft_threshold(z, 1), [-2, 0, 0, 0, 0.5])
     assert not np.signbit(soft_threshold(z, 1)[1:]).any()
+    by = np.array([1.0, 0.0, 1.0, 0.0, 2.0])
+    assert_array_equal(soft_threshold(z, by), [-2, -1, 0, 0, 0])
 
 
 @given(seeds, *SIZES, PRICE)
@@ -101,6 +103,18 @@ def test_lasso_is_zero_from_the_largest_slope_on(rng, s, n):
     largest = float(np.abs(X.T @ y).max()) / s
     assert not lasso(X, y, largest * 1.0001).any()
     assert lasso(X, y, largest * 0.99).any()
+
+
+def test_lasso_with_columns_of_very_different_sizes(monkeypatch):
+    monkeypatch.setattr("dlcore.regularization.MAX_STEPS", 5000)
+    rng, lam = np.random.default_rng(0), 1e-6
+    X, y = rng.normal(size=(30, 10)), rng.normal(size=30)
+    X *= np.geomspace(1, 1e-6, 10)
+    w = lasso(X, y, lam)
+    g = X.T @ (X @ w - y) / 30
+    assert 0 < (w == 0).sum() < 10
+    assert_allclose(g[w != 0], -lam * np.sign(w[w != 0]), atol=1e-3 * lam)
+    assert (np.abs(g[w == 0]) <= lam).all()
 
 
 def test_lasso_of_nothing():
@@ -141,13 +155,24 @@ def test_refusals():
         ridge(X, np.ones(2), 1.0)
     with pytest.raises(ValueError, match="lasso: y must be finite"):
         lasso(X, np.full(3, np.inf), 1.0)
-    with pytest.raises(ValueError, match="lasso: penalty must be positive"):
+    with pytest.raises(ValueError, match="lasso: penalty must be a positive"):
         lasso(X, y, 0.0)
-    with pytest.raises(ValueError, match="lasso: penalty must be positive"):
+    with pytest.raises(ValueError, match="lasso: penalty must be a positive"):
         lasso(X, y, np.nan)
     with pytest.raises(ValueError, match=r"lasso: X must let .* steps settle"):
         lasso(np.array([[1.0, 1.0], [0.0, 1e-7]]), np.ones(2), 1e-12)
+    with pytest.raises(ValueError, match="lasso: penalty must be a positive"):
+        lasso(X, y, np.ones(3))  # type: ignore[arg-type]
+    for large in [1e170 * X, X]:
+        with pytest.raises(
+            ValueError, match="X and y must have finite squares"
+        ):
+            lasso(large, 1e170 * y, 1.0)
+    with pytest.raises(ValueError, match="ridge: penalty must be a number"):
+        ridge(X, y, "a")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="soft_threshold: by must not be"):
         soft_threshold(y, -1.0)
-    with pytest.raises(ValueError, match=r"dropout_penalty: p must lie in \[0"):
+    with pytest.raises(
+        ValueError, match=r"dropout_penalty: p must be a number in \[0"
+    ):
         dropout_penalty(X, 1.0)

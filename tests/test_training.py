@@ -142,6 +142,15 @@ def test_early_stopping_ends_after_its_patience_at_the_best_state(
     assert model.b.data == best
 
 
+def test_early_stopping_counts_on_in_a_second_run():
+    model = Linear(1, 1, np.random.default_rng(0))
+    scores = iter([5.0, 4.0, 3.0, 6.0, 7.0])
+    stopper = EarlyStopping(model, lambda: next(scores), 2)
+    assert [stopper(done) for done in (1, 2, 3)] == [False] * 3
+    assert [stopper(done) for done in (1, 2)] == [False, True]
+    assert stopper.best_epoch == 3
+
+
 @pytest.mark.usefixtures("unchecked")
 def test_early_stopping_refuses():
     model = Linear(1, 1, np.random.default_rng(0))
