@@ -8,7 +8,7 @@ for each tensor it came from a rule that carries a gradient back: from
 first.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from numbers import Real
 from typing import Any, TypeAlias, Union
@@ -18,8 +18,7 @@ from numpy import ndarray
 from scipy.special import expit
 
 from dlcore import activations
-from dlcore._check import check
-from dlcore.derivatives import check_gradient
+from dlcore._check import check, refusing
 
 Array: TypeAlias = ndarray | np.floating[Any]  # sums of NumPy are no arrays
 Pull: TypeAlias = Callable[[Array], Array]
@@ -47,22 +46,21 @@ class Tensor:
         data: the numbers.
         grad: after :meth:`backward`, the gradient of that scalar; of the same shape
             and precision.
-        op: the operation that made it; empty for what the user made.
+        op: the operation that made it; empty for a leaf, which the user made.
         edges: for each tensor that it was made from, that tensor and the rule that
             carries a gradient back to it.
         needs_grad: whether gradients are wanted here, or further back.
     """
 
     __array_ufunc__ = None  # array + tensor is a tensor: NumPy leaves it to us
+    shape = property(lambda self: self.data.shape, doc="Shape of the array.")
+    size = property(lambda self: self.data.size, doc="Number of numbers.")
+    ndim = property(lambda self: self.data.ndim, doc="Number of axes.")
+    __hash__ = object.__hash__  # equal numbers do not make tensors the same
 
     def __init__(self, data: Any, needs_grad: bool = False) -> None:
-        check(
-            not isinstance(data, Tensor),
-            "Tensor: data",
-            "be numbers or an array",
-            "a Tensor",
-            "Use its .data.",
-        )
+        ok, must = not isinstance(data, Tensor), "be numbers or an array"
+        check(ok, "Tensor: data", must, "a Tensor", "Use its .data.")
         array = np.asarray(data)
         kind = array.dtype.kind
         check(kind in "fiub", "Tensor: data", "be real numbers", array.dtype)
@@ -79,56 +77,45 @@ class Tensor:
     def __len__(self) -> int:
         return len(self.data)
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Shape of the array."""
-        return self.data.shape
+    def __bool__(self) -> bool:
+        return bool(self.data)
 
-    @property
-    def size(self) -> int:
-        """Number of numbers."""
-        return self.data.size
+    def __eq__(self, other: object) -> Any:
+        must = "be between arrays"
+        check(False, "a comparison", must, "a Tensor", "Compare its .data.")
 
-    @property
-    def ndim(self) -> int:
-        """Number of axes."""
-        return self.data.ndim
+    __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __eq__
 
     def item(self) -> float:
         """Return the only number."""
+        got = f"shape {self.shape}"
+        check(self.size == 1, "item: the tensor", "hold one number", got)
         return float(self.data.item())
 
     def backward(self) -> None:
         """Set the gradient of this scalar on every tensor that it was made from.
 
-        What the user made adds it to the gradient that is there, in an array of its
-        own; the results of operations overwrite theirs, and may share memory.
+        Leaves add it to the gradient that is there, in an array of their own; the
+        results of operations overwrite theirs, and may share memory.
         """
-        check(
-            self.size == 1,
-            "backward: the tensor",
-            "be a scalar",
-            f"shape {self.shape}" + (f" from {self.op}" if self.op else ""),
-            "Take its .sum() or .mean() first.",
-        )
-        check(
-            self.needs_grad,
-            "backward: the tensor",
-            "come from one that needs a gradient",
-            self,
-            "Make a Parameter, or Tensor(..., needs_grad=True), outside no_grad().",
-        )
+        got = f"shape {self.shape}" + f" from {self.op}" * bool(self.op)
+        hint = "Take its .sum() or .mean() first."
+        check(self.size == 1, "backward: the tensor", "be a scalar", got, hint)
+        must = "come from one that needs a gradient"
+        hint = "Make a Parameter, or Tensor(..., needs_grad=True), outside no_grad()."
+        check(self.needs_grad, "backward: the tensor", must, self, hint)
+        made = history(self)
         if not np.isfinite(self.data).all():
-            _refuse_non_finite(self)
+            bad = next(t for t in made if not np.isfinite(t.data).all())
+            hint = f"Look at the {bad.op or 'leaf'} of shape {bad.shape}, and at its data."
+            check(False, "backward: the scalar", "be finite", self.item(), hint)
         gradients: dict[int, ndarray] = {id(self): np.ones_like(self.data)}
-        for tensor in reversed(history(self)):
+        for tensor in reversed(made):
             g = gradients.pop(id(tensor))
-            if tensor.edges:
-                tensor.grad = g
-            elif tensor.grad is None:
-                tensor.grad = g.copy()
-            else:
-                tensor.grad = np.asarray(tensor.grad + g)
+            if not tensor.edges:
+                before = 0 if tensor.grad is None else tensor.grad
+                g = np.asarray(before + g)
+            tensor.grad = g
             for source, pull in tensor.edges:
                 part = _gather(pull(g), source.data)
                 if id(source) in gradients:
@@ -138,55 +125,31 @@ class Tensor:
     # Each operation: its value, and how a gradient g goes back to each operand.
 
     def __add__(self, other: Operand) -> "Tensor":
-        a, b = _pair("add", self, other)
-        return record(
-            "add", a.data + b.data, (a, lambda g: g), (b, lambda g: g)
-        )
+        A, B, a, b = _pair("add", self, other)
+        return record("add", a + b, (A, lambda g: g), (B, lambda g: g))
 
     def __mul__(self, other: Operand) -> "Tensor":
-        a, b = _pair("mul", self, other)
-        return record(
-            "mul",
-            a.data * b.data,
-            (a, lambda g: g * b.data),
-            (b, lambda g: g * a.data),
-        )
+        A, B, a, b = _pair("mul", self, other)
+        return record("mul", a * b, (A, lambda g: g * b), (B, lambda g: g * a))
 
     def __truediv__(self, other: Operand) -> "Tensor":
-        a, b = _pair("div", self, other)
-        y = a.data / b.data
-        return record(
-            "div", y, (a, lambda g: g / b.data), (b, lambda g: -g * y / b.data)
-        )
+        A, B, a, b = _pair("div", self, other)
+        y = a / b
+        return record("div", y, (A, lambda g: g / b), (B, lambda g: -g * y / b))
 
     def __pow__(self, k: float) -> "Tensor":
-        check(
-            isinstance(k, Real),
-            "pow: the exponent",
-            "be a number",
-            type(k).__name__,
-            "Write a ** b as (b * a.log()).exp().",
-        )
+        ok, got = isinstance(k, Real), type(k).__name__
+        hint = "Write a ** b as (b * a.log()).exp()."
+        check(ok, "pow: the exponent", "be a number", got, hint)
         x, k = self.data, float(k)
         slope = (lambda: k * x ** (k - 1)) if k else (lambda: np.zeros_like(x))
         return record("pow", x**k, (self, lambda g: g * slope()))
 
     def __matmul__(self, other: Operand) -> "Tensor":
-        a, b = self, _tensor(other, self)
-        check(
-            a.ndim >= 2 and b.ndim >= 2 and a.shape[-1] == b.shape[-2],
-            "matmul: the operands",
-            "have shapes (…, n, k) and (…, k, m)",
-            f"{a.shape} and {b.shape}",
-            "A vector is a matrix with one row or one column: .reshape(-1, 1).",
-        )
-        _fit("matmul", a.shape[:-2], b.shape[:-2])
-        return record(
-            "matmul",
-            a.data @ b.data,
-            (a, lambda g: g @ b.data.mT),
-            (b, lambda g: (g.mT @ a.data).mT),
-        )
+        A, B, a, b = _pair("matmul", self, other, last=2)
+        # (g.mT @ a).mT is a.mT @ g, stored as the transpose of a weight is
+        back = (A, lambda g: g @ b.mT), (B, lambda g: (g.mT @ a).mT)
+        return record("matmul", a @ b, *back)
 
     def exp(self) -> "Tensor":  # noqa: D102
         y = np.exp(self.data)
@@ -213,14 +176,20 @@ class Tensor:
 
     def relu(self) -> "Tensor":  # noqa: D102
         y = np.maximum(self.data, 0)
-        return record("relu", y, (self, lambda g: g * (y > 0)))
+
+        def pull(g: Array) -> Array:
+            finite = np.isfinite(g).all()  # then a product, which is faster
+            return g * (y > 0) if finite else np.where(y > 0, g, 0)
+
+        return record("relu", y, (self, pull))
 
     def sum(self, axis: Axes = None, keepdims: bool = False) -> "Tensor":  # noqa: D102
-        x = self.data
-        y = x.sum(axis=axis, keepdims=keepdims)
-        return record(
-            "sum", y, (self, lambda g: _spread(g, x.shape, axis, keepdims))
-        )
+        x, (y, value) = self.data, _reduced("sum", self.data, axis, keepdims)
+
+        def pull(g: Array) -> Array:
+            return np.broadcast_to(g.reshape(y.shape), x.shape)
+
+        return record("sum", value, (self, pull))
 
     def mean(self, axis: Axes = None, keepdims: bool = False) -> "Tensor":  # noqa: D102
         check(self.size > 0, "mean: the tensor", "not be empty", self.shape)
@@ -230,42 +199,38 @@ class Tensor:
     def max(self, axis: Axes = None, keepdims: bool = False) -> "Tensor":
         """Return the largest; where several are, they share the gradient equally."""
         check(self.size > 0, "max: the tensor", "not be empty", self.shape)
-        x = self.data
-        y = x.max(axis=axis, keepdims=keepdims)
+        x, (y, value) = self.data, _reduced("max", self.data, axis, keepdims)
 
         def pull(g: Array) -> Array:
-            largest = x == _spread(y, x.shape, axis, keepdims)
-            share = largest / largest.sum(axis=axis, keepdims=True)
-            return _spread(g, x.shape, axis, keepdims) * share
+            share = (x == y) / (x == y).sum(axis=axis, keepdims=True)
+            return g.reshape(y.shape) * share
 
-        return record("max", y, (self, pull))
+        return record("max", value, (self, pull))
 
-    def reshape(self, *shape: int) -> "Tensor":  # noqa: D102
+    def reshape(self, *shape: Any) -> "Tensor":  # noqa: D102
         x = self.data
-        return record(
-            "reshape", x.reshape(shape), (self, lambda g: g.reshape(x.shape))
-        )
+        with refusing("reshape: the shape", f"fit {x.size} numbers", shape):
+            y = x.reshape(*shape)
+        return record("reshape", y, (self, lambda g: g.reshape(x.shape)))
 
     @property
     def T(self) -> "Tensor":
         """The last two axes exchanged."""
-        check(
-            self.ndim >= 2,
-            "T: the tensor",
-            "have two axes",
-            f"shape {self.shape}",
-        )
+        got = f"shape {self.shape}"
+        check(self.ndim >= 2, "T: the tensor", "have two axes", got)
         return record("T", self.data.mT, (self, lambda g: g.mT))
 
     def __getitem__(self, index: Any) -> "Tensor":
         x = self.data
+        with refusing("getitem: the index", f"fit shape {x.shape}", index):
+            y = x[index]
 
         def pull(g: Array) -> Array:
             back = np.zeros_like(x)
             np.add.at(back, index, g)  # an entry taken twice gets both
             return back
 
-        return record("getitem", x[index], (self, pull))
+        return record("getitem", y, (self, pull))
 
     def __neg__(self) -> "Tensor":
         return self * -1.0
@@ -273,11 +238,7 @@ class Tensor:
     def __sub__(self, other: Operand) -> "Tensor":
         return self + -_tensor(other, self)
 
-    def __radd__(self, other: Operand) -> "Tensor":
-        return self + other
-
-    def __rmul__(self, other: Operand) -> "Tensor":
-        return self * other
+    __radd__, __rmul__ = __add__, __mul__
 
     def __rsub__(self, other: Operand) -> "Tensor":
         return _tensor(other, self) + -self
@@ -305,66 +266,24 @@ def history(tensor: Tensor) -> list[Tensor]:
     return order
 
 
-def graph(tensor: Tensor) -> tuple[dict[str, Tensor], list[tuple[str, str]]]:
-    """Return the history of a tensor as a graph to draw.
-
-    Returns:
-        The tensors by names, sources first, and a pair of names for each edge.
-    """
-    tensors = {str(i): t for i, t in enumerate(history(tensor))}
-    names = {id(t): name for name, t in tensors.items()}
-    edges = [
-        (names[id(source)], name)
-        for name, t in tensors.items()
-        for source, _ in t.edges
-    ]
-    return tensors, edges
-
-
-def check_backward(
-    f: Callable[..., Tensor], *arrays: Any, tolerance: float = 1e-6
-) -> None:
-    """Refuse gradients that differ from those by differences.
-
-    Args:
-        f: what to check; takes tensors and returns a scalar.
-        arrays: where to check it, away from kinks.
-        tolerance: of :func:`dlcore.derivatives.check_gradient`.
-    """
-    inputs = [
-        Tensor(np.array(array, dtype=float), needs_grad=True)
-        for array in arrays
-    ]
-    f(*inputs).backward()
-    for i, tensor in enumerate(inputs):
-        g = np.zeros(tensor.shape) if tensor.grad is None else tensor.grad
-
-        def value(x: ndarray, i: int = i) -> float:
-            points = [t.data for t in inputs]
-            return f(*map(Tensor, [*points[:i], x, *points[i + 1 :]])).item()
-
-        what = f"check_backward: the gradient by input {i}"
-        check_gradient(value, g, tensor.data, tolerance, what)
-
-
-def concat(tensors: Sequence[Tensor], axis: int = -1) -> Tensor:
+def concat(tensors: Iterable[Operand], axis: int = -1) -> Tensor:
     """Join tensors along an axis."""
-    shapes = [t.shape for t in tensors]
-    try:
-        y = np.concatenate([t.data for t in tensors], axis=axis)
-    except ValueError:
-        rule = f"agree in all axes but {axis}"
-        check(False, "concat: the shapes", rule, shapes)
-    cuts = np.cumsum([shape[axis] for shape in shapes])[:-1]
+    parts = [_tensor(t) for t in tensors]
+    shapes = [t.shape for t in parts]
+    must = f"have an axis {axis} and agree in all others"
+    with refusing("concat: the shapes", must, shapes):
+        y = np.concatenate([t.data for t in parts], axis=axis)
+        cuts = np.cumsum([shape[axis] for shape in shapes])[:-1]
 
     def part(i: int) -> Pull:
         return lambda g: np.split(g, cuts, axis=axis)[i]
 
-    return record("concat", y, *((t, part(i)) for i, t in enumerate(tensors)))
+    return record("concat", y, *((t, part(i)) for i, t in enumerate(parts)))
 
 
-def log_softmax(z: Tensor) -> Tensor:
+def log_softmax(z: Operand) -> Tensor:
     """Return the logarithms of the softmax over the last axis."""
+    z = _tensor(z)
     y = activations.log_softmax(z.data)
 
     def pull(g: Array) -> Array:
@@ -373,7 +292,7 @@ def log_softmax(z: Tensor) -> Tensor:
     return record("log_softmax", y, (z, pull))
 
 
-def softmax(z: Tensor) -> Tensor:
+def softmax(z: Operand) -> Tensor:
     """Return the softmax over the last axis."""
     return log_softmax(z).exp()
 
@@ -382,12 +301,9 @@ def cross_entropy(z: Tensor, y: ndarray) -> Tensor:
     """Return the mean cross-entropy of rows of scores for whole-number labels."""
     y = np.asarray(y)
     ok = z.ndim == 2 and y.shape == z.shape[:1] and y.dtype.kind in "iu"
-    check(
-        ok,
-        "cross_entropy: z and y",
-        "be scores (s, C) and one whole number per row",
-        f"shapes {z.shape} and {y.shape} ({y.dtype})",
-    )
+    must = "be scores (s, C) and one whole number per row"
+    got = f"shapes {z.shape} and {y.shape} ({y.dtype})"
+    check(ok, "cross_entropy: z and y", must, got)
     classes = z.shape[1]
     ok = bool(((y >= 0) & (y < classes)).all())
     check(ok, "cross_entropy: y", f"lie in 0 … {classes - 1}", np.unique(y))
@@ -412,32 +328,40 @@ def record(op: str, data: Array, *edges: tuple[Tensor, Pull]) -> Tensor:
     return result
 
 
-def _tensor(value: Operand, like: Tensor) -> Tensor:
-    """Make a tensor; a plain number takes the precision of the other operand."""
+def _tensor(value: Operand, like: Tensor | None = None) -> Tensor:
+    """Make a tensor; arrays of floats keep their precision, the rest is like another."""
     if isinstance(value, Tensor):
         return value
-    plain = isinstance(value, Real)
-    return Tensor(np.asarray(value, like.data.dtype) if plain else value)
+    array = Tensor(value).data
+    if like is not None and (array is not value or array.ndim == 0):
+        array = array.astype(like.data.dtype)
+    return Tensor(array)
 
 
-def _pair(op: str, a: Tensor, b: Operand) -> tuple[Tensor, Tensor]:
-    """Return both operands as tensors, whose shapes must fit."""
-    b = _tensor(b, a)
-    _fit(op, a.shape, b.shape)
-    return a, b
+def _pair(
+    op: str, A: Tensor, other: Operand, last: int = 0
+) -> tuple[Tensor, Tensor, ndarray, ndarray]:
+    """Return both operands and their arrays; shapes, but for the last axes, must fit."""
+    B = _tensor(other, A)
+    a, b, got = A.data, B.data, f"{A.shape} and {B.shape}"
+    if last:
+        ok = min(a.ndim, b.ndim) >= 2 and a.shape[-1] == b.shape[-2]
+        must = "have shapes (…, n, k) and (…, k, m)"
+        hint = (
+            "A vector is a matrix with one row or one column: .reshape(-1, 1)."
+        )
+        check(ok, f"{op}: the operands", must, got, hint)
+    must = "be equal, or 1, in each axis from the last on"
+    with refusing(f"{op}: the shapes", must, got):
+        np.broadcast_shapes(a.shape[: a.ndim - last], b.shape[: b.ndim - last])
+    return A, B, a, b
 
 
-def _fit(op: str, a: tuple[int, ...], b: tuple[int, ...]) -> None:
-    """Refuse shapes that do not broadcast."""
-    ok = all(
-        1 in (i, j) or i == j for i, j in zip(a[::-1], b[::-1], strict=False)
-    )
-    check(
-        ok,
-        f"{op}: the shapes",
-        "be equal, or 1, in each axis from the last on",
-        f"{a} and {b}",
-    )
+def _reduced(op: str, x: ndarray, axis: Axes, keepdims: bool) -> list[Array]:
+    """Return the reduction of an array with all axes kept, and as it was asked for."""
+    with refusing(f"{op}: axis", f"be among {x.ndim} axes", axis):
+        y = getattr(x, op)(axis=axis, keepdims=True)
+    return [y, y if keepdims else y.squeeze(axis)]
 
 
 def _gather(g: Array, x: ndarray) -> ndarray:
@@ -447,26 +371,3 @@ def _gather(g: Array, x: ndarray) -> ndarray:
         repeated = tuple(i for i, n in enumerate(x.shape) if n != g.shape[i])
         g = g.sum(axis=repeated, keepdims=True)
     return np.asarray(g, x.dtype)
-
-
-def _spread(
-    g: Array, shape: tuple[int, ...], axis: Axes, keepdims: bool
-) -> ndarray:
-    """Repeat the gradient of a reduction over the axes that it removed."""
-    if axis is not None and not keepdims:
-        g = np.expand_dims(g, axis)
-    return np.broadcast_to(g, shape)
-
-
-def _refuse_non_finite(scalar: Tensor) -> None:
-    """Say which operation was the first to give a result that is no number."""
-    made = history(scalar)
-    first = next(t for t in made if not np.isfinite(t.data).all())
-    origin = f"the result of {first.op}" if first.op else "a tensor of the user"
-    check(
-        False,
-        "backward: the scalar",
-        "be finite",
-        scalar.item(),
-        f"The first that is not is {origin}, of shape {first.shape}.",
-    )

@@ -1,5 +1,7 @@
 r"""Derivatives without a graph: by differences, and forwards by dual numbers.
 
+Differences also judge gradients that were computed in another way.
+
 A derivative of a map :math:`f` has the shape of its outputs, followed by the shape of its
 inputs: for vectors it is the Jacobian :math:`\mathrm{D}f(x)` with a row per output.
 """
@@ -13,6 +15,7 @@ from numpy import ndarray
 from scipy.special import expit
 
 from dlcore._check import check, check_finite
+from dlcore.autograd import Tensor
 
 Operand: TypeAlias = Union["Dual", ndarray, float]
 
@@ -253,6 +256,33 @@ def check_gradient(
         f"be {must}",
         got,
     )
+
+
+def check_backward(
+    f: Callable[..., Tensor], *arrays: Any, tolerance: float = 1e-6
+) -> None:
+    """Refuse gradients of :mod:`dlcore.autograd` that differ from those by differences.
+
+    Args:
+        f: what to check; takes tensors and returns a scalar.
+        arrays: where to check it, away from kinks.
+        tolerance: of :func:`check_gradient`.
+    """
+    check(len(arrays) > 0, "check_backward: arrays", "not be empty", "none")
+    points = [np.array(array, dtype=float) for array in arrays]
+    inputs = [Tensor(x, needs_grad=True) for x in points]
+    y = f(*inputs)
+    ok, must = isinstance(y, Tensor), "return a Tensor"
+    check(ok, "check_backward: f", must, type(y).__name__)
+    y.backward()
+    for i, tensor in enumerate(inputs):
+        g = np.zeros(tensor.shape) if tensor.grad is None else tensor.grad
+
+        def value(x: ndarray, i: int = i) -> float:
+            return f(*map(Tensor, [*points[:i], x, *points[i + 1 :]])).item()
+
+        what = f"check_backward: inputs[{i}].grad"
+        check_gradient(value, g, points[i], tolerance, what)
 
 
 def _is_number(value: object) -> bool:

@@ -13,6 +13,7 @@ from numpy import ndarray
 
 from dlcore._check import check
 from dlcore.activations import Activation
+from dlcore.autograd import Tensor, history
 
 
 def depths(edges: Iterable[tuple[str, str]]) -> dict[str, int]:
@@ -40,6 +41,22 @@ def layout(
         for depth, units in columns.items()
         for k, unit in enumerate(units)
     }
+
+
+def recorded(tensor: Tensor) -> tuple[dict[str, Tensor], list[tuple[str, str]]]:
+    """Return how a tensor was made, as a graph to draw.
+
+    Returns:
+        The tensors by names, sources first, and a pair of names for each edge.
+    """
+    tensors = {str(i): t for i, t in enumerate(history(tensor))}
+    names = {id(t): name for name, t in tensors.items()}
+    edges = [
+        (names[id(source)], name)
+        for name, t in tensors.items()
+        for source, _ in t.edges
+    ]
+    return tensors, edges
 
 
 def evaluate(

@@ -119,6 +119,8 @@ class Linear(Module):
     ) -> None:
         check_whole("Linear: inputs", inputs, 1)
         check_whole("Linear: outputs", outputs, 1)
+        ok = np.issubdtype(dtype, np.floating)
+        check(ok, "Linear: dtype", "be a floating type", dtype)
         W = rng.normal(0, np.sqrt(2 / inputs), size=(outputs, inputs))
         self.W = Parameter(W.astype(dtype))
         self.b = Parameter(np.zeros(outputs, dtype))
@@ -145,6 +147,10 @@ class Sequential(Module):
     def __init__(self, *layers: Callable[[Tensor], Tensor]) -> None:
         check(len(layers) > 0, "Sequential: layers", "not be empty", "none")
         self.layers = layers
+
+    def __call__(self, x: Tensor | ndarray) -> Tensor:
+        """Compute the outputs; arrays become tensors."""
+        return self.forward(x if isinstance(x, Tensor) else Tensor(x))
 
     def forward(self, x: Tensor) -> Tensor:  # noqa: D102
         for layer in self.layers:

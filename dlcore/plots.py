@@ -203,7 +203,8 @@ def plot_graph(
     """Draw a compute graph: boxes joined by arrows, with what flows forward and back.
 
     Args:
-        edges: pairs of names, from the source to what is made of it.
+        edges: pairs of names, from the source to what is made of it; arrows of a pair
+            that comes several times are bent apart.
         positions: where each box stands; one unit holds about one box.
         ax: where to draw.
         labels: what stands in a box instead of its name.
@@ -228,13 +229,17 @@ def plot_graph(
         )
         for name, (x, y) in positions.items()
     }
-    for source, target in edges:
+    for i, (source, target) in enumerate(edges):
+        before = edges[:i].count((source, target))
+        again = edges.count((source, target)) > 1
+        bend = 0.3 * ((-1) ** before * (before // 2 + 1)) * again
         ax.annotate(
             "",
             xy=positions[target],
             xytext=positions[source],
             arrowprops={
                 "arrowstyle": "-|>",
+                "connectionstyle": f"arc3,rad={bend}",
                 "color": "0.55",
                 "patchA": boxes[source].get_bbox_patch(),
                 "patchB": boxes[target].get_bbox_patch(),

@@ -9,13 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from dlcore import autograd
 from dlcore.autograd import (
     Tensor,
-    check_backward,
     concat,
     cross_entropy,
-    graph,
     history,
     log_softmax,
     no_grad,
@@ -186,6 +183,36 @@ def test_saturated_sigmoid_keeps_its_digits():
     assert_allclose(Tensor(-40.0).sigmoid().data, np.exp(-40.0), rtol=1e-12)
 
 
+def test_no_slope_is_zero_also_for_an_infinite_gradient():
+    x, t = pair(np.array([-1.0, 0.0, 4.0]))
+    for v in (x, t):
+        with np.errstate(divide="ignore"):
+            (v.relu() ** 0.5).sum().backward()
+    assert_array_equal(x.grad, [0, 0, 0.25])
+    assert_array_equal(x.grad, t.grad)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        *(ours for ours, _ in UNARY.values()),
+        lambda x: x + x,
+        lambda x: x * x,
+        lambda x: x / (x * x + 1),
+        lambda x: x.sum(0),
+        lambda x: x.max(1),
+    ],
+)
+def test_gradients_belong_to_the_point_where_the_value_was_computed(f):
+    array = np.random.default_rng(0).normal(size=(3, 4))
+    kept, moved = (Tensor(array, needs_grad=True) for _ in range(2))
+    (f(kept) ** 2).sum().backward()
+    J = (f(moved) ** 2).sum()
+    moved.data = array + 1.0  # another array, not another content
+    J.backward()
+    assert_array_equal(moved.grad, kept.grad)
+
+
 @given(rng=seeds)
 def test_a_sum_of_costs_has_the_sum_of_gradients(rng):
     x = Tensor(rng.normal(size=(2, 3)), needs_grad=True)
@@ -224,7 +251,8 @@ def test_each_leaf_owns_its_gradient():
 def test_float32_stays_float32(name):
     x = np.linspace(-1, 2, 12, dtype=np.float32).reshape(3, 4)
     x = Tensor(x, needs_grad=True)
-    for y in (UNARY[name][0](x), x.max(0), x.mean(1) * np.int64(2)):
+    weak = [2, 2.0, np.float64(2), np.array(2.0), np.arange(4), x.data > 0]
+    for y in (UNARY[name][0](x), x.max(0), x.mean(1), *(x * w for w in weak)):
         assert y.data.dtype == np.float32
         y.sum().backward()
         assert x.grad.dtype == np.float32
@@ -241,6 +269,27 @@ def test_arrays_on_either_side_make_tensors():
     for y in (A + x, A - x, A * x, A / x, A @ x, 1 + x, 2 - x, 3 * x, 4 / x):
         assert isinstance(y, Tensor)
         assert y.shape == (2, 2)
+
+
+def test_arrays_of_floats_keep_their_precision():
+    x = Tensor(np.ones(2, np.float32))
+    assert (x * np.ones(2)).data.dtype == np.float64
+    assert (np.ones(2, np.float32) * Tensor(np.ones(2))).data.dtype == float
+
+
+def test_a_shape_may_be_a_tuple_and_parts_to_join_may_be_arrays():
+    x = Tensor(np.arange(6.0), needs_grad=True)
+    assert x.reshape((2, 3)).shape == x.reshape(2, -1).shape == (2, 3)
+    y = concat(part for part in (np.ones(2), x))
+    (y * y).sum().backward()
+    assert_array_equal(x.grad, 2 * x.data)
+    assert_allclose(softmax(np.zeros((1, 2))).data, 0.5)
+
+
+def test_truth_is_that_of_the_number():
+    assert Tensor([1.0])
+    assert not Tensor([0.0])
+    assert len({Tensor(1.0), Tensor(1.0)}) == 2
 
 
 def test_nothing_is_remembered_without_need():
@@ -264,10 +313,7 @@ def test_history_is_in_order_and_holds_each_tensor_once():
     assert len(place) == len(order) == 4
     for t in order:
         assert all(place[id(source)] < place[id(t)] for source, _ in t.edges)
-    tensors, edges = graph(z)
-    assert [t.op for t in tensors.values()] == [t.op for t in order]
-    assert edges.count(("0", "1")) == 2  # x * x
-    assert len(edges) == 6
+    assert [t.op for t in order] == ["", "mul", "mul", "add"]
 
 
 def test_a_long_chain_needs_no_recursion_and_leaves_no_rubbish():
@@ -284,24 +330,6 @@ def test_a_long_chain_needs_no_recursion_and_leaves_no_rubbish():
         assert last() is None  # freed by counting alone: there is no cycle
     finally:
         gc.enable()
-
-
-def test_check_backward_finds_a_wrong_rule(monkeypatch):
-    x = np.array([[0.3, -0.4], [0.5, 2.0]])
-    check_backward(lambda a, b: (a @ b).tanh().sum(), x, x)
-    check_backward(lambda a: Tensor(1.0) + 0.0 * a.sum(), x)
-
-    def wrong(self):
-        y = np.tanh(self.data)
-        return autograd.record("tanh", y, (self, lambda g: g * (1 - y)))
-
-    monkeypatch.setattr(Tensor, "tanh", wrong)
-    message = (
-        r"check_backward: the gradient by input 1\[0, 1\] must be 0.855639; "
-        r"got 1.37995"
-    )
-    with pytest.raises(ValueError, match=message):
-        check_backward(lambda a, b: a.sum() + b[0, 1].tanh(), x, x)
 
 
 @pytest.mark.usefixtures("unchecked")
@@ -333,7 +361,32 @@ def test_refusals():
         (lambda: x[:0].max(), r"max: the tensor must not be empty"),
         (
             lambda: concat([x, Tensor(np.ones((3, 2)))]),
-            r"concat: the shapes must agree in all axes but -1",
+            r"concat: the shapes must have an axis -1 and agree in all others",
+        ),
+        (
+            lambda: concat([x, x], axis=3),
+            r"have an axis 3 .* got \[\(2, 3\), \(2, 3\)\]",
+        ),
+        (lambda: concat([x, x], axis=None), "must have an axis None"),
+        (lambda: concat([]), r"concat: the shapes .* got \[\]"),
+        (
+            lambda: Tensor(np.ones((5, 2, 3))) @ np.ones((4, 3, 2)),
+            r"matmul: the shapes must be equal, .* got \(5, 2, 3\) and \(4, 3, 2\)",
+        ),
+        (lambda: x.reshape(4), r"reshape: the shape must fit 6 .* got \(4,\)"),
+        (lambda: x.sum(5), "sum: axis must be among 2 axes; got 5"),
+        (lambda: x.max((0, 0)), r"max: axis must be among 2 axes; got \(0, 0"),
+        (lambda: x[2], r"getitem: the index must fit shape \(2, 3\); got 2"),
+        (lambda: x[Tensor(0)], "getitem: the index .* got Tensor"),
+        (x.item, r"item: the tensor must hold one number; got shape \(2, 3\)"),
+        *(
+            (act, "a comparison must be between arrays; got a Tensor")
+            for act in (
+                lambda: x == x,
+                lambda: x != 0,
+                lambda: x < 0,
+                lambda: x >= np.ones(3),
+            )
         ),
         (
             lambda: cross_entropy(x, np.array([0, 3])),
@@ -348,6 +401,14 @@ def test_refusals():
             act()
     with np.errstate(divide="ignore"):
         bad = 1 / (x - 1)
-    message = r"got inf. The first that is not is the result of div, of shape \(2, 3\)"
+    message = r"got inf. Look at the div of shape \(2, 3\), and at its data"
     with pytest.raises(ValueError, match=message):
         bad.sum().backward()
+    data = np.array([[1.0], [np.nan]])
+    for cost, place in [
+        ((data @ x[:1]).sum(), r"matmul of shape \(2, 3\)"),
+        (Tensor(np.nan, needs_grad=True) * 2.0, r"leaf of shape \(\)"),
+    ]:
+        message = f"got nan. Look at the {place}, and at its data"
+        with pytest.raises(ValueError, match=message):
+            cost.backward()

@@ -7,8 +7,14 @@ from draws import seeds
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dlcore.autograd import Tensor
-from dlcore.derivatives import Dual, check_gradient, finite_difference, jacobian
+from dlcore.autograd import Tensor, record
+from dlcore.derivatives import (
+    Dual,
+    check_backward,
+    check_gradient,
+    finite_difference,
+    jacobian,
+)
 
 
 def program(x, W, b):
@@ -151,7 +157,34 @@ def test_accepts_a_right_gradient():
     check_gradient(lambda x: x * x, 6.0, 3.0)
 
 
+def test_check_backward_finds_a_wrong_rule(monkeypatch):
+    x = np.array([[0.3, -0.4], [0.5, 2.0]])
+    check_backward(lambda a, b: (a @ b).tanh().sum(), x, x)
+    check_backward(lambda a: Tensor(1.0) + 0.0 * a.sum(), x)
+    check_backward(lambda a, b: a.sum(), x, x)  # b is not used
+
+    def wrong(self):
+        y = np.tanh(self.data)
+        return record("tanh", y, (self, lambda g: g * (1 - y)))
+
+    monkeypatch.setattr(Tensor, "tanh", wrong)
+    message = (
+        r"check_backward: inputs\[1\].grad\[0, 1\] must be 0.855639; "
+        r"got 1.37995"
+    )
+    with pytest.raises(ValueError, match=message):
+        check_backward(lambda a, b: a.sum() + b[0, 1].tanh(), x, x)
+
+
 REFUSALS = [
+    (
+        lambda: check_backward(lambda: Tensor(1.0)),
+        "check_backward: arrays must not be empty",
+    ),
+    (
+        lambda: check_backward(lambda a: a.item(), 1.0),
+        "check_backward: f must return a Tensor; got float",
+    ),
     (
         lambda: check_gradient(np.sum, [1.0, 2.0], [0.0, 0.0]),
         r"check_gradient: gradient\[1\] must be 1; got 2\.",

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dlcore.activations import identity, relu, step, tanh
-from dlcore.graph import depths, evaluate, layout
+from dlcore.autograd import Tensor
+from dlcore.graph import depths, evaluate, layout, recorded
 from dlcore.layers import Dense
 from dlcore.network import Network
 
@@ -172,3 +173,15 @@ def test_a_cycle_is_named_along_its_arrows():
     named = re.findall(r"\b[abcd]\b", str(refusal.value).split("got")[1])
     assert all(edge in ring for edge in pairwise(named))
     assert len(named) == 5
+
+
+def test_a_recorded_graph_has_each_tensor_once_and_an_edge_per_use():
+    x = Tensor(2.0, needs_grad=True)
+    y = x * x
+    z = y + y * x
+    tensors, edges = recorded(z)
+    assert [t.op for t in tensors.values()] == ["", "mul", "mul", "add"]
+    assert edges.count(("0", "1")) == 2  # x * x
+    assert len(edges) == 6
+    for source, target in edges:
+        assert any(t is tensors[source] for t, _ in tensors[target].edges)

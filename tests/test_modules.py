@@ -113,6 +113,14 @@ def test_dropout_keeps_the_mean_while_training_and_rests_in_use():
     assert model.train().layers[0].training
 
 
+def test_a_model_takes_arrays_whatever_its_first_layer_is():
+    rng, X = np.random.default_rng(0), np.array([[-1.0, 2.0]])
+    layer = Linear(2, 1, rng)
+    model = Sequential(Tensor.relu, Dropout(0.0, rng), layer)
+    assert_array_equal(model(X).data, layer(Tensor([[0.0, 2.0]])).data)
+    assert_array_equal(Sequential(Dropout(0.5, rng))(0 * X).data, 0 * X)
+
+
 @pytest.mark.usefixtures("unchecked")
 def test_refusals():
     rng = np.random.default_rng(0)
@@ -135,6 +143,8 @@ def test_refusals():
             ValueError, match=r"Dropout: p must be a number in \[0, 1\)"
         ):
             Dropout(p, rng)
+    with pytest.raises(ValueError, match="Linear: dtype must be a floating"):
+        Linear(2, 1, rng, int)
     model = Sequential(Linear(2, 1, rng))
     with pytest.raises(ValueError, match=r"load: state must have the arrays"):
         model.load({"layers.0.W": np.zeros((1, 2))})

@@ -190,6 +190,15 @@ def test_a_graph_has_boxes_arrows_values_above_and_gradients_below(ax):
     assert left < 0 < 2 < right
 
 
+def test_arrows_between_the_same_boxes_are_bent_apart(ax):
+    places = {"x": (0.0, 0.0), "y": (2.0, 0.0), "z": (4.0, 0.0)}
+    plot_graph([("x", "y")] * 3 + [("y", "z")], places, ax)
+    arrows = [t.arrow_patch for t in ax.texts if t.get_text() == ""]
+    bends = [arrow.get_connectionstyle().rad for arrow in arrows]
+    assert len(set(bends[:3])) == 3
+    assert bends[3] == 0
+
+
 def test_arrows_of_a_graph_end_outside_the_boxes_at_the_first_drawing():
     fig = Figure(figsize=(5, 2))
     canvas, ax = FigureCanvasAgg(fig), fig.add_subplot()
