@@ -70,17 +70,12 @@ class Optimizer:
             self._check(carry, "gradients", rule, "none")
             gradients = [p.grad for p in self.parameters]
         gradients = list(gradients)
-        arrays = all(g is None or hasattr(g, "shape") for g in gradients)
-        kinds = [type(g).__name__ for g in gradients]
-        self._check(arrays, "gradients", "be arrays", kinds)
         values = [_value(p) for p in self.parameters]
-        ours = [tuple(p.shape) for p in values]
-        theirs = [
-            shape if g is None else tuple(g.shape)
-            for shape, g in zip(ours, gradients, strict=False)
-        ]
-        same = len(gradients) == len(ours) and ours == theirs
-        self._check(same, "gradients", f"have the shapes {ours}", theirs)
+        if len(gradients) != len(values) or not all(
+            g is None or getattr(g, "shape", None) == p.shape
+            for p, g in zip(values, gradients, strict=True)
+        ):
+            self._refuse(gradients, [tuple(p.shape) for p in values])
         for i, (p, g) in enumerate(zip(values, gradients, strict=True)):
             if g is not None:
                 self.t[i] += 1
@@ -116,6 +111,14 @@ class Optimizer:
     def state_size(self) -> int:
         """Return the bytes of what is remembered between steps."""
         return sum(int(state.nbytes) for state in self.memory)
+
+    def _refuse(self, gradients: list[Any], ours: list[Any]) -> None:
+        """Say what is wrong with gradients that do not fit."""
+        arrays = all(g is None or hasattr(g, "shape") for g in gradients)
+        kinds = [type(g).__name__ for g in gradients]
+        self._check(arrays, "gradients", "be arrays", kinds)
+        theirs = [None if g is None else tuple(g.shape) for g in gradients]
+        self._check(False, "gradients", f"have the shapes {ours}", theirs)
 
     def _check(self, ok: bool, what: str, must: str, got: object) -> None:
         check(ok, f"{type(self).__name__}: {what}", must, got)
