@@ -46,6 +46,10 @@ def _without_frames(output: NotebookNode) -> NotebookNode:
     return NotebookNode({**output, "data": rest})
 
 
+def _code(notebook: NotebookNode) -> list[NotebookNode]:
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
@@ -55,10 +59,9 @@ def pytest_runtest_makereport(
     if isinstance(item, IPyNbCell) and report.when == "call" and report.passed:
         outputs = passed[item.path]
         outputs[item.cell_num] = item.test_outputs
-        notebook = strip_comments(nbformat.read(item.path, as_version=4))
-        code = [cell for cell in notebook.cells if cell.cell_type == "code"]
-        if len(outputs) == len(code):
-            for number, cell in enumerate(code):
+        if len(outputs) == len(_code(item.parent.nb)):
+            notebook = strip_comments(nbformat.read(item.path, as_version=4))
+            for number, cell in enumerate(_code(notebook)):
                 cell.outputs = nbformat.from_dict(outputs[number])
             cache = open_cache(item.config.rootpath / "_build")
             keep(cache, item.path, notebook)
