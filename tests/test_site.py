@@ -1,9 +1,8 @@
 """The rendered book in Chromium: offline, quiet, readable, and alive.
 
-Every page is visited twice, as readers open it: from a server in the light theme, and
-from the folder, where browsers are strict, in the dark one. The tests of a visit share
-the page, so the last of them see what it asked for and complained about while the others
-used it.
+Every page is opened from the folder, where browsers are strict, and shown in both themes;
+one page of each kind is opened from a server too. The tests of a visit share the page, so
+the last of them see what it asked for and complained about while the others used it.
 """
 
 import io
@@ -46,7 +45,7 @@ PAGES = [file.as_posix() for file in FILES if file.parts[0] != "_static"]
 SOURCES = {page: (ROOT / page).with_suffix(".ipynb") for page in PAGES}
 NOTEBOOKS = [page for page in PAGES if SOURCES[page].is_file()]
 LEDGER, SEARCH = "book/appendix/ledger.html", "search.html?q=perceptron"
-THEMES = {"server": "light", "folder": "dark"}
+THEMES = ["light", "dark"]
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 ARTICLE = ".bd-article, .bd-search-container"
 
@@ -72,6 +71,7 @@ MARK_LOOKS = """([selector, known]) => {
     const below = e.parentElement ? ground(e.parentElement) : "";
     return below + [backgroundColor, backgroundImage, opacity];
   };
+  document.querySelectorAll("[data-look]").forEach((e) => delete e.dataset.look);
   const looks = new Set(known);
   const prose = ":not(script)";
   for (const e of document.querySelector(selector).querySelectorAll(prose)) {
@@ -137,9 +137,9 @@ class Reader:
     """A tab of the browser, and what its page did since it was opened."""
 
     def __init__(self, browser, place, base):
-        self.place, self.theme, self.base = place, THEMES[place], base
+        self.place, self.base = place, base
         self.requests, self.complaints, self.looks = [], [], []
-        context = browser.new_context(color_scheme=self.theme)
+        context = browser.new_context()
         foreign = re.compile(f"^(?!{re.escape(base)}|data:|blob:|about:)")
         context.route(foreign, lambda route: route.abort())
         context.add_init_script("try { localStorage.clear() } catch {}")
@@ -159,6 +159,7 @@ class Reader:
         self.page.goto("about:blank")
         self.name, self.requests[:], self.complaints[:] = name, [], []
         self.page.set_viewport_size(DESKTOP)
+        self.page.emulate_media(color_scheme="light")
         self.page.goto(self.base + name)
         # Wait for the article, because index.html only leads on to the book.
         self.page.wait_for_selector(ARTICLE, state="attached")
@@ -166,8 +167,15 @@ class Reader:
         self.page.evaluate(SETTLE)
         return self
 
+    def choose(self, theme):
+        """Ask for a theme, as the system of a reader does."""
+        self.page.emulate_media(color_scheme=theme)
+        page = self.page.locator("html")
+        said = f"{self}: the theme does not become {theme}"
+        expect(page, said).to_have_attribute("data-theme", theme)
+
     def __str__(self):
-        return f"{self.name} (from the {self.place}, {self.theme})"
+        return f"{self.name} (from the {self.place})"
 
 
 @pytest.fixture(scope="session")
@@ -204,13 +212,17 @@ def visit(request, readers):
     return readers[place].open(name)
 
 
-def visiting(names, places=THEMES):
-    visits = [(place, name) for name in names for place in places]
+def visiting(names, served=()):
+    visits = [("folder", name) for name in names]
+    visits += [("server", name) for name in served]
     return pytest.mark.parametrize("visit", visits, indirect=True, ids="-".join)
 
 
-everywhere = visiting([*PAGES, SEARCH])
-notebooks = visiting(NOTEBOOKS, ["folder"])
+everywhere = visiting(
+    [*PAGES, SEARCH], ["index.html", SEARCH, LEDGER, NOTEBOOKS[0]]
+)
+notebooks = visiting(NOTEBOOKS)
+themes = pytest.mark.parametrize("theme", THEMES)
 
 
 def forbid(found, where, what, remedy):
@@ -223,7 +235,7 @@ def forbid(found, where, what, remedy):
         pytest.fail(message, pytrace=False)
 
 
-@visiting([SEARCH])
+@visiting([SEARCH], [SEARCH])
 def test_search_finds_the_perceptron(visit):
     link = visit.page.locator(
         "#search-results a[href*='perceptron.html']"
@@ -235,7 +247,7 @@ def test_search_finds_the_perceptron(visit):
     )
 
 
-@visiting([LEDGER], ["folder"])
+@visiting([LEDGER])
 def test_the_ledger_pairs_statements_with_evidence(visit):
     rows = visit.page.locator(".ledger tbody tr").all()
     assert rows, (
@@ -256,11 +268,13 @@ def test_the_ledger_pairs_statements_with_evidence(visit):
     forbid(found, visit, "statements without evidence", remedy)
 
 
-@visiting(NOTEBOOKS)
+@notebooks
+@themes
 @pytest.mark.parametrize(
     "kind", [".explore img", "img:not(.explore img, .photo)"]
 )
-def test_figures_follow_the_theme(visit, kind):
+def test_figures_follow_the_theme(visit, theme, kind):
+    visit.choose(theme)
     figure = visit.page.locator(f".cell_output {kind} >> visible=true").first
     if figure.count():
         picture = Image.open(io.BytesIO(figure.screenshot())).convert("L")
@@ -272,8 +286,8 @@ def test_figures_follow_the_theme(visit, kind):
             paper > 200 and darkest < 100,
             paper < 80 and lightest > 150,
         )
-        assert light if visit.theme == "light" else dark, (
-            f"{visit}: {figure.get_attribute('alt')!r} has paper of brightness {paper} "
+        assert light if theme == "light" else dark, (
+            f"{visit}, {theme}: {figure.get_attribute('alt')!r} has paper of brightness {paper} "
             f"and ink from {darkest} to {lightest}, of 255. Draw in plt.style.use("
             "'dlcore.book'), and see 'Dark page' in book/_static/book.css."
         )
@@ -380,32 +394,35 @@ def test_play_plays_and_pauses(visit):
         expect(button, f"{visit}: a key does not stop it").to_have_text("Play")
 
 
+def axe(visit, selector, rules):
+    """Return what axe finds wrong, or cannot tell, below a selector."""
+    options = {"runOnly": rules, "resultTypes": ["violations", "incomplete"]}
+    report = Axe().run(visit.page, selector, options).response
+    return [
+        f"{check['id']}: {node['html'][:120]}\n    {node['failureSummary']}"
+        for check in report["violations"] + report["incomplete"]
+        for node in check["nodes"]
+        if check in report["violations"] or "obscured" in node["failureSummary"]
+    ]
+
+
 @everywhere
-def test_both_themes_are_readable(visit):
+@themes
+def test_both_themes_are_readable(visit, theme):
     visit.page.set_viewport_size(DESKTOP)
-    theme = visit.page.evaluate("document.documentElement.dataset.theme")
-    assert theme == visit.theme, f"{visit}: the theme is {theme}"
-    checks = {ARTICLE: ["image-alt", "label", "button-name", "link-name"]}
+    visit.choose(theme)
     new = visit.page.evaluate(MARK_LOOKS, [ARTICLE, visit.looks])
     visit.looks += new
-    if new:
-        checks["[data-look=new]"] = ["color-contrast"]
-    found = []
-    for selector, rules in checks.items():
-        options = {
-            "runOnly": rules,
-            "resultTypes": ["violations", "incomplete"],
-        }
-        report = Axe().run(visit.page, selector, options).response
-        found += [
-            f"{check['id']}: {node['html'][:120]}\n    {node['failureSummary']}"
-            for check in report["violations"] + report["incomplete"]
-            for node in check["nodes"]
-            if check in report["violations"]
-            or "obscured" in node["failureSummary"]
-        ]
-    remedy = "Mend book/_static/book.css, or name what has no name."
-    forbid(found, visit, "hard to see or to hear", remedy)
+    found = axe(visit, "[data-look=new]", ["color-contrast"]) if new else []
+    remedy = "Mend the colours in book/_static/book.css."
+    forbid(found, f"{visit}, {theme}", "hard to see", remedy)
+
+
+@everywhere
+def test_everything_has_a_name(visit):
+    rules = ["image-alt", "label", "button-name", "link-name"]
+    remedy = "Name it for readers who do not see it."
+    forbid(axe(visit, ARTICLE, rules), visit, "hard to hear", remedy)
 
 
 @everywhere
