@@ -1,0 +1,357 @@
+r"""Recurrent networks: one cell, run along a sequence, that hands its state to itself.
+
+Sequences are tensors of shape (B, T, D). Those of a batch may be of different lengths;
+what stands behind the end of one is never looked at.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Generator, Tensor, nn
+
+from dlcore._check import check, check_whole
+
+State: TypeAlias = tuple[Float[Tensor, "B H"], ...]
+
+
+class Recurrent(nn.Module):
+    r"""A layer :math:`h_t = F(h_{t-1}, x_t)`; subclasses say what a step is.
+
+    All of them see the input through :math:`Vx_t + b`, which is computed for all times at
+    once, and the past through :math:`U h_{t-1}`.
+
+    Args:
+        inputs: numbers :math:`x_t` has.
+        hidden: numbers :math:`h_t` has.
+        generator: source of the weights, drawn uniformly between
+            :math:`\pm 1 / \sqrt{\text{hidden}}`; biases are 0.
+
+    Attributes:
+        V: weights of the input, a block of ``hidden`` rows for each part of the cell.
+        U: weights of the state, in the same blocks.
+        b: biases.
+    """
+
+    blocks = 1  # parts of the cell that see input and state
+    states = 1  # tensors that are handed on
+
+    def __init__(
+        self, inputs: int, hidden: int, generator: Generator | None = None
+    ) -> None:
+        super().__init__()
+        who = type(self).__name__
+        check_whole(f"{who}: inputs", inputs, 1)
+        check_whole(f"{who}: hidden", hidden, 1)
+        self.hidden = hidden
+
+        def uniform(*shape: int) -> nn.Parameter:
+            draws = torch.rand(shape, generator=generator)
+            return nn.Parameter((2 * draws - 1) / hidden**0.5)
+
+        self.V = uniform(self.blocks * hidden, inputs)
+        self.U = uniform(self.blocks * hidden, hidden)
+        self.b = nn.Parameter(torch.zeros(self.blocks * hidden))
+
+    def step(self, z: Float[Tensor, "B G"], state: State) -> State:
+        """Return the next state, given :math:`z = Vx_t + b`; its first part is h."""
+        raise NotImplementedError
+
+    def forward(
+        self,
+        x: Float[Tensor, "B T D"],
+        lengths: Int[Tensor, "B"] | None = None,
+        state: State | None = None,
+    ) -> tuple[Float[Tensor, "B T H"], State]:
+        """Run along sequences.
+
+        Args:
+            x: the inputs.
+            lengths: of the sequences; without them, all are as long as ``x``.
+            state: at the start; without it, zeros.
+
+        Returns:
+            The outputs :math:`h_t`, zero behind the end of a sequence, and the state at
+            its end.
+        """
+        mask = self._check(x, lengths, state)
+        if state is None:
+            zeros = x.new_zeros(len(x), self.hidden)
+            state = (zeros,) * self.states
+        if mask is not None:
+            x = x.masked_fill(~mask[:, :, None], 0)
+        outputs = []
+        for t, z in enumerate((x.transpose(0, 1) @ self.V.T + self.b).unbind()):
+            new = self.step(z, state)
+            if mask is not None:
+                going = mask[:, t, None]
+                new = tuple(
+                    torch.where(going, after, before)
+                    for after, before in zip(new, state, strict=True)
+                )
+            state = new
+            outputs.append(state[0])
+        h = torch.stack(outputs, dim=1)
+        return h if mask is None else h * mask[:, :, None], state
+
+    def _check(
+        self, x: Tensor, lengths: Tensor | None, state: State | None
+    ) -> Tensor | None:
+        """Refuse what does not fit; return where the sequences are."""
+        who, inputs = type(self).__name__, self.V.shape[1]
+        check(
+            x.ndim == 3 and x.shape[1] > 0 and x.shape[2] == inputs,
+            f"{who}: x",
+            f"have the axes (B, T, {inputs}) with at least one time",
+            f"shape {tuple(x.shape)}",
+        )
+        shape = (len(x), self.hidden)
+        check(
+            state is None
+            or [tuple(s.shape) for s in state] == [shape] * self.states,
+            f"{who}: state",
+            f"have {self.states} of the shape {shape}",
+            None if state is None else [tuple(s.shape) for s in state],
+        )
+        return None if lengths is None else until(lengths, x.shape[1], who)
+
+
+class RNN(Recurrent):
+    r"""The network of Elman (1990), :math:`h_t = \varphi(U h_{t-1} + V x_t + b)`.
+
+    Args:
+        inputs: numbers :math:`x_t` has.
+        hidden: numbers :math:`h_t` has.
+        phi: the activation function :math:`\varphi`.
+        generator: source of the weights.
+    """
+
+    def __init__(
+        self,
+        inputs: int,
+        hidden: int,
+        phi: Callable[[Tensor], Tensor] = torch.tanh,
+        generator: Generator | None = None,
+    ) -> None:
+        super().__init__(inputs, hidden, generator)
+        self.phi = phi
+
+    def step(self, z: Tensor, state: State) -> State:  # noqa: D102
+        (h,) = state
+        return (self.phi(z + h @ self.U.T),)
+
+
+class LSTM(Recurrent):
+    r"""Long short-term memory (Hochreiter, Schmidhuber 1997; Gers et al. 2000).
+
+    .. math::
+        i, f, o &= \sigma(V_{i,f,o} x_t + U_{i,f,o} h_{t-1} + b_{i,f,o}) \\
+        \tilde c &= \tanh(V_c x_t + U_c h_{t-1} + b_c) \\
+        c_t &= f \odot c_{t-1} + i \odot \tilde c \\
+        h_t &= o \odot \tanh c_t
+
+    The state is :math:`(h_t, c_t)`; blocks of rows are :math:`i, f, \tilde c, o`, as in
+    PyTorch.
+
+    Args:
+        inputs: numbers :math:`x_t` has.
+        hidden: numbers :math:`h_t` has.
+        forget_bias: first value of :math:`b_f`; the gate starts open.
+        generator: source of the weights.
+    """
+
+    blocks, states = 4, 2
+
+    def __init__(
+        self,
+        inputs: int,
+        hidden: int,
+        forget_bias: float = 1.0,
+        generator: Generator | None = None,
+    ) -> None:
+        super().__init__(inputs, hidden, generator)
+        with torch.no_grad():
+            self.b[hidden : 2 * hidden] = forget_bias
+
+    def step(self, z: Tensor, state: State) -> State:  # noqa: D102
+        h, c = state
+        i, f, candidate, o = (z + h @ self.U.T).chunk(4, dim=1)
+        c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(candidate)
+        return torch.sigmoid(o) * torch.tanh(c), c
+
+
+class CoupledLSTM(LSTM):
+    r"""An LSTM that takes in as much as it forgets: :math:`i = 1 - f`.
+
+    .. math:: c_t = f \odot c_{t-1} + (1 - f) \odot \tilde c
+
+    Blocks of rows are :math:`f, \tilde c, o`.
+    """
+
+    blocks = 3
+
+    def __init__(
+        self,
+        inputs: int,
+        hidden: int,
+        forget_bias: float = 1.0,
+        generator: Generator | None = None,
+    ) -> None:
+        Recurrent.__init__(self, inputs, hidden, generator)
+        with torch.no_grad():
+            self.b[:hidden] = forget_bias
+
+    def step(self, z: Tensor, state: State) -> State:  # noqa: D102
+        h, c = state
+        f, candidate, o = (z + h @ self.U.T).chunk(3, dim=1)
+        c = torch.lerp(torch.tanh(candidate), c, torch.sigmoid(f))
+        return torch.sigmoid(o) * torch.tanh(c), c
+
+
+class PeepholeLSTM(LSTM):
+    r"""An LSTM whose gates see the cell, each entry its own (Gers, Schmidhuber 2000).
+
+    To the sums of :math:`i` and :math:`f` is added :math:`p_{i,f} \odot c_{t-1}`, to that of
+    :math:`o` :math:`p_o \odot c_t`.
+
+    Attributes:
+        p: the weights :math:`p_i, p_f, p_o`, 0 at first.
+    """
+
+    def __init__(
+        self,
+        inputs: int,
+        hidden: int,
+        forget_bias: float = 1.0,
+        generator: Generator | None = None,
+    ) -> None:
+        super().__init__(inputs, hidden, forget_bias, generator)
+        self.p = nn.Parameter(torch.zeros(3, hidden))
+
+    def step(self, z: Tensor, state: State) -> State:  # noqa: D102
+        h, c = state
+        i, f, candidate, o = (z + h @ self.U.T).chunk(4, dim=1)
+        i, f = (
+            torch.sigmoid(i + self.p[0] * c),
+            torch.sigmoid(f + self.p[1] * c),
+        )
+        c = f * c + i * torch.tanh(candidate)
+        return torch.sigmoid(o + self.p[2] * c) * torch.tanh(c), c
+
+
+class GRU(Recurrent):
+    r"""The gated recurrent unit (Cho et al. 2014), in two conventions.
+
+    .. math::
+        r, u &= \sigma(V_{r,u} x_t + U_{r,u} h_{t-1} + b_{r,u}) \\
+        \tilde h &= \tanh(V_h x_t + b_h + r \odot (U_h h_{t-1} + d)) \\
+        h_t &= u \odot h_{t-1} + (1 - u) \odot \tilde h
+
+    This is ``reset="after"``, the convention of PyTorch. With ``"before"``, that of Cho et
+    al., the reset gate stands inside: :math:`U_h (r \odot h_{t-1})`, without :math:`d`.
+
+    Args:
+        inputs: numbers :math:`x_t` has.
+        hidden: numbers :math:`h_t` has.
+        reset: ``"after"`` or ``"before"`` the product with :math:`U_h`.
+        generator: source of the weights.
+
+    Attributes:
+        d: the inner biases, 0 at first; none with ``"before"``.
+    """
+
+    blocks = 3
+
+    def __init__(
+        self,
+        inputs: int,
+        hidden: int,
+        reset: str = "after",
+        generator: Generator | None = None,
+    ) -> None:
+        super().__init__(inputs, hidden, generator)
+        ways = ("after", "before")
+        check(reset in ways, "GRU: reset", f"be one of {ways}", repr(reset))
+        after = nn.Parameter(torch.zeros(hidden))
+        self.d = after if reset == "after" else None
+
+    def step(self, z: Tensor, state: State) -> State:  # noqa: D102
+        (h,) = state
+        two = 2 * self.hidden
+        if self.d is not None:
+            past = h @ self.U.T
+            r, u = torch.sigmoid(z[:, :two] + past[:, :two]).chunk(2, dim=1)
+            candidate = torch.tanh(z[:, two:] + r * (past[:, two:] + self.d))
+        else:
+            gates = torch.sigmoid(z[:, :two] + h @ self.U[:two].T)
+            r, u = gates.chunk(2, dim=1)
+            candidate = torch.tanh(z[:, two:] + (r * h) @ self.U[two:].T)
+        return (torch.lerp(candidate, h, u),)
+
+
+class Bidirectional(nn.Module):
+    """Two layers, one along the sequence and one against it, side by side.
+
+    Args:
+        along: reads from the first to the last.
+        against: reads from the last to the first.
+    """
+
+    def __init__(self, along: Recurrent, against: Recurrent) -> None:
+        super().__init__()
+        self.along, self.against = along, against
+
+    def forward(
+        self,
+        x: Float[Tensor, "B T D"],
+        lengths: Int[Tensor, "B"] | None = None,
+    ) -> tuple[Float[Tensor, "B T K"], State]:
+        """Return the outputs of both, joined, and both states at their ends."""
+        ahead, end = self.along(x, lengths)
+        back, start = self.against(turned(x, lengths), lengths)
+        h = torch.cat([ahead, turned(back, lengths)], dim=2)
+        return h, (*end, *start)
+
+
+class Stacked(nn.Module):
+    """Layers on top of each other: each reads the outputs of the one below."""
+
+    def __init__(self, layers: Sequence[Recurrent | Bidirectional]) -> None:
+        super().__init__()
+        check(len(layers) > 0, "Stacked: layers", "not be empty", "none")
+        self.layers = nn.ModuleList(layers)
+
+    def forward(
+        self,
+        x: Float[Tensor, "B T D"],
+        lengths: Int[Tensor, "B"] | None = None,
+    ) -> tuple[Float[Tensor, "B T K"], list[State]]:
+        """Return the outputs of the last layer, and the states of all at the end."""
+        states = []
+        for layer in self.layers:
+            x, state = layer(x, lengths)
+            states.append(state)
+        return x, states
+
+
+def until(
+    lengths: Int[Tensor, "B"], T: int, who: str = "until"
+) -> Bool[Tensor, "B T"]:
+    """Return the mask of sequences: True where there is something to look at."""
+    ok = bool(((lengths >= 1) & (lengths <= T)).all())
+    rule = f"lie between 1 and {T}"
+    check(ok, f"{who}: lengths", rule, lengths.tolist())
+    return torch.arange(T, device=lengths.device) < lengths[:, None]
+
+
+def turned(
+    x: Float[Tensor, "B T D"], lengths: Int[Tensor, "B"] | None = None
+) -> Float[Tensor, "B T D"]:
+    """Turn each sequence around, within its length; the rest stays where it is."""
+    if lengths is None:
+        return x.flip(1)
+    t = torch.arange(x.shape[1], device=x.device)
+    mask = until(lengths, x.shape[1], "turned")
+    places = torch.where(mask, lengths[:, None] - 1 - t, t)
+    return x.gather(1, places[:, :, None].expand_as(x))
