@@ -10,7 +10,7 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import LinearSegmentedColormap, ListedColormap
-from matplotlib.patches import Circle
+from matplotlib.patches import Circle, Polygon
 from matplotlib_inline.backend_inline import set_matplotlib_formats
 from numpy import ndarray
 
@@ -383,4 +383,75 @@ def plot_timeline(
         )
     ax.set(xlim=(0, 1), xticks=[])
     ax.spines["bottom"].set_visible(False)
+    return ax
+
+
+def plot_volumes(
+    shapes: Sequence[Sequence[int]],
+    ax: Axes,
+    names: Sequence[str] = (),
+    joins: Sequence[tuple[int, int]] = (),
+) -> Axes:
+    """Draw what the layers of a network hold as boxes, from left to right.
+
+    Args:
+        shapes: channels, rows and columns of each, the thickness, height and depth of
+            its box; or the number of units of a layer that is no picture.
+        ax: where to draw; one unit is the side of a pixel.
+        names: what stands below the boxes, above their shapes.
+        joins: pairs of boxes, counted from zero, that an arrow over the others joins.
+    """
+    sizes = {len(shape) for shape in shapes}
+    rule = "be (channels, rows, columns) or (units,), and one at least"
+    fine = bool(shapes) and sizes <= {1, 3}
+    check(fine, "plot_volumes: shapes", rule, list(map(tuple, shapes)))
+    boxes = [
+        (0.6 * s[0], s[1], s[2]) if len(s) == 3 else (0.6, s[0] / 4, 0)
+        for s in shapes
+    ]
+    tall = max(height + depth / 3 for _, height, depth in boxes)
+    slots = [max(w + d / 3 + tall / 5, 0.78 * tall) for w, _, d in boxes]
+    starts, tops = np.cumsum([0.0, *slots]), []
+    for k, (wide, height, depth) in enumerate(boxes):
+        x = starts[k] + (slots[k] - wide - depth / 3) / 2
+        low, slant = -height / 2 - depth / 6, np.array([depth / 3, depth / 3])
+        a, b = np.array([x, low]), np.array([x + wide, low + height])
+        c, d = np.array([b[0], a[1]]), np.array([a[0], b[1]])
+        for corners, shade in (
+            ([a, c, b, d], 0.25),
+            ([c, c + slant, b + slant, b], 0.5),
+            ([d, b, b + slant, d + slant], 0.1),
+        ):
+            face = Polygon(corners, facecolor=PLUS, alpha=shade, zorder=2)
+            edge = Polygon(corners, fill=False, edgecolor=INK, lw=0.7, zorder=3)
+            ax.add_patch(face)
+            ax.add_patch(edge)
+        middle = starts[k] + slots[k] / 2
+        tops.append((middle, low + height + depth / 3))
+        label = " × ".join(map(str, shapes[k]))
+        text = f"{names[k]}\n{label}" if names else label
+        ax.text(
+            middle,
+            -tall / 2 - 1,
+            text,
+            ha="center",
+            va="top",
+            fontsize="small",
+        )
+    for i, j in joins:
+        bend = -0.7 * tall / abs(tops[j][0] - tops[i][0])
+        ax.annotate(
+            "",
+            xy=tops[j],
+            xytext=tops[i],
+            arrowprops={
+                "arrowstyle": "->",
+                "color": MINUS,
+                "connectionstyle": f"arc3,rad={bend}",
+            },
+        )
+    top = tall / 2 + (0.4 * tall if joins else 1)
+    ax.set(xlim=(0, starts[-1]), ylim=(-0.8 * tall, top))
+    ax.set_aspect("equal")
+    ax.set_axis_off()
     return ax

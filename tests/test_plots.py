@@ -21,6 +21,7 @@ from dlcore.plots import (
     plot_polygons,
     plot_simplex,
     plot_timeline,
+    plot_volumes,
     square,
 )
 
@@ -287,3 +288,23 @@ def test_paths_are_drawn_over_level_lines_point_by_point(ax):
     np.testing.assert_allclose(
         np.linalg.norm(circle.vertices, axis=1), 1, atol=0.01
     )
+
+
+def test_volumes_have_faces_labels_and_joins(ax):
+    shapes = [(1, 8, 6), (4, 4, 3), (10,)]
+    plot_volumes(shapes, ax, ["picture", "maps", "units"], [(0, 1)])
+    faces = [np.ptp(p.get_xy(), axis=0) for p in ax.patches if p.get_fill()]
+    assert len(faces) == 3 * len(shapes)
+    wide, tall = zip(*faces[::3], strict=True)  # those in front
+    assert wide[1] == pytest.approx(4 * wide[0])
+    assert tall[:2] == pytest.approx((8, 4))
+    texts = [text.get_text() for text in ax.texts if text.get_text()]
+    assert texts == ["picture\n1 × 8 × 6", "maps\n4 × 4 × 3", "units\n10"]
+    assert sum(bool(text.arrow_patch) for text in ax.texts[3:]) == 1
+    right = [max(p.get_xy()[:, 0]) for p in ax.patches[2:]]
+    assert max(right) < ax.get_xlim()[1]
+
+
+def test_volumes_refuse_a_matrix(ax):
+    with pytest.raises(ValueError, match=r"plot_volumes: shapes must be"):
+        plot_volumes([(1, 8, 6), (4, 4)], ax)

@@ -1,0 +1,105 @@
+"""U-Nets: networks whose output is a picture, as large as the input."""
+
+import torch
+from jaxtyping import Float
+from torch import Generator, Tensor, nn
+
+from dlcore._check import check, check_whole
+from dlcore.conv import Conv2d
+from dlcore.pooling import MaxPool2d
+
+
+def upsample(
+    x: Float[Tensor, "B C rows columns"], factor: int = 2
+) -> Float[Tensor, "B C _ _"]:
+    """Make pictures larger: each pixel becomes a square of equal ones."""
+    check_whole("upsample: factor", factor, 1)
+    return x.repeat_interleave(factor, 2).repeat_interleave(factor, 3)
+
+
+class Upsample(nn.Module):
+    """The layer :func:`upsample`; it has no parameters."""
+
+    def __init__(self, factor: int = 2) -> None:
+        super().__init__()
+        check_whole("Upsample: factor", factor, 1)
+        self.factor = factor
+
+    def forward(  # noqa: D102
+        self, x: Float[Tensor, "B C rows columns"]
+    ) -> Float[Tensor, "B C _ _"]:
+        return upsample(x, self.factor)
+
+
+class UNet(nn.Module):
+    """Down to few places with many channels, and up again with what was there before.
+
+    On the way down each level has two convolutions of 3 × 3, with ReLUs, and then halves
+    the sides; channels double. On the way up a level doubles the sides, sets beside the
+    result what the same level had on the way down, and has two convolutions again. A
+    convolution of 1 × 1 ends it.
+
+    Args:
+        inputs: channels of the pictures.
+        outputs: numbers for each pixel of the output, such as a score for each class.
+        width: channels of the first level.
+        depth: how often the sides are halved.
+        skips: whether the levels on the way up see those on the way down.
+        generator: source of the kernels.
+    """
+
+    def __init__(
+        self,
+        inputs: int,
+        outputs: int,
+        width: int = 8,
+        depth: int = 2,
+        *,
+        skips: bool = True,
+        generator: Generator | None = None,
+    ) -> None:
+        super().__init__()
+        check_whole("UNet: width", width, 1)
+        check_whole("UNet: depth", depth, 0)
+        self.depth, self.skips = depth, skips
+        widths = [width * 2**level for level in range(depth + 1)]
+        self.down = nn.ModuleList(
+            _two(below, above, generator)
+            for below, above in zip([inputs, *widths], widths, strict=False)
+        )
+        self.up = nn.ModuleList(
+            _two(2 * w + w * skips, w, generator) for w in widths[-2::-1]
+        )
+        self.shrink, self.grow = MaxPool2d(2), Upsample(2)
+        self.head = Conv2d(width, outputs, 1, generator=generator)
+
+    def forward(  # noqa: D102
+        self, x: Float[Tensor, "B C rows columns"]
+    ) -> Float[Tensor, "B outputs rows columns"]:
+        sides, unit = tuple(x.shape[2:]), 2**self.depth
+        check(
+            all(side % unit == 0 for side in sides),
+            "UNet: x",
+            f"have sides that {unit} divides",
+            f"{sides[0]} × {sides[1]}",
+        )
+        kept: list[Tensor] = []
+        for level in self.down:
+            x = level(self.shrink(x) if kept else x)
+            kept.append(x)
+        for level, before in zip(self.up, kept[-2::-1], strict=True):
+            x = self.grow(x)
+            x = level(torch.cat([before, x], dim=1) if self.skips else x)
+        return self.head(x)
+
+
+def _two(
+    inputs: int, outputs: int, generator: Generator | None
+) -> nn.Sequential:
+    """Return two convolutions that keep the sides, each with a ReLU."""
+    return nn.Sequential(
+        Conv2d(inputs, outputs, 3, padding=1, generator=generator),
+        nn.ReLU(),
+        Conv2d(outputs, outputs, 3, padding=1, generator=generator),
+        nn.ReLU(),
+    )
