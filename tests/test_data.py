@@ -1,4 +1,5 @@
 import os
+import re
 import subprocess
 import sys
 
@@ -62,7 +63,7 @@ def test_damaged_wheel_is_refused_and_removed(empty):
 def test_unknown_data_set_is_refused():
     with pytest.raises(
         ValueError,
-        match=r"name must be one of \['mnist', 'mnist sample'\]; got 'cifar'",
+        match=r"name must be one of \['king james', 'mnist', .*\]; got 'cifar'",
     ):
         data.fetch("cifar")
 
@@ -164,6 +165,42 @@ def test_arrays_are_read_where_they_cannot_be_kept(wheel, mnist, monkeypatch):
     monkeypatch.setattr(data.np, "savez_compressed", refuse)
     np.testing.assert_array_equal(data.mnist()[3], mnist[3])
     assert [*wheel.parent.iterdir()] == [wheel]
+
+
+def test_the_bible_has_its_verses_in_order():
+    verses = data.king_james()
+    assert len(verses) == 31_102
+    assert verses[0].startswith("In the beginning God created")
+    assert min(verses, key=len) == "Jesus wept."
+    assert verses[-1].endswith("Amen.")
+    assert not any(re.search(r"\d|^\s|\s$|\s\s", verse) for verse in verses)
+
+
+@pytest.mark.parametrize(
+    ("source", "many", "words"),
+    [("imdb", 25_000, "CURIOUS"), ("rotten tomatoes", 8_530, "rock")],
+)
+def test_half_of_the_reviews_are_favourable(source, many, words):
+    texts, labels = data.reviews(source)
+    assert len(texts) == len(labels) == many
+    assert labels.sum() == many / 2
+    assert words in texts[0]
+
+
+def test_reviews_of_unknown_origin_are_refused():
+    with pytest.raises(ValueError, match="source must be one of"):
+        data.reviews("letterboxd")
+
+
+def test_the_exchange_was_open_for_6051_days():
+    days = data.nyse()
+    assert days.train.sum() == 4281
+    assert days.train[:4281].all()
+    assert {*days.weekday} == {0, 1, 2, 3, 4}
+    assert days.weekday[0] == 0
+    assert days.log_volume[:2].tolist() == [0.032573, 0.346202]
+    later, earlier = days.log_volume[1:], days.log_volume[:-1]
+    assert 0.6 < np.corrcoef(later, earlier)[0, 1] < 0.8
 
 
 @given(
