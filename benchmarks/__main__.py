@@ -130,9 +130,9 @@ def main() -> None:
         "Momentum on torch": steps("Momentum", on_torch=True),
     }
     slow = {
-        "convolution 1 → 16, k = 5": convolution(1, 16, 5),
         "convolution 16 → 32, k = 3": convolution(16, 32, 3),
         "convolution 16 → 32, k = 7": convolution(16, 32, 7),
+        "convolution 1 → 16, k = 5": convolution(1, 16, 5),
     }
     print("| work | ours, ms | PyTorch, ms | ratio |")
     print("| --- | --- | --- | --- |")
