@@ -14,23 +14,28 @@ circular :math:`n`      the other end of the list
 """
 
 from collections.abc import Callable
+from operator import index
 
 import numpy as np
 from jaxtyping import Complex, Float, Num
 from numpy import ndarray
 
-from dlcore._check import check, check_finite, check_whole
+from dlcore._check import check, check_finite, check_whole, refusing
 
 MODES = ("full", "same", "valid", "circular")
 
 
-def _check_list(what: str, x: ndarray) -> None:
+def _as_list(what: str, x: ndarray) -> ndarray:
+    """Refuse what is no list; small whole numbers get room for their sums."""
     check(
         np.ndim(x) == 1 and np.size(x) > 0,
         what,
         "be a list of numbers, not empty",
         f"shape {np.shape(x)}",
     )
+    x = np.asarray(x)
+    small = x.dtype.kind in "biu" and x.dtype.itemsize < 8
+    return x.astype(np.int64) if small else x
 
 
 def output_size(n: int, m: int, mode: str = "full") -> int:
@@ -49,8 +54,9 @@ def output_size(n: int, m: int, mode: str = "full") -> int:
 
 def shift(x: Num[ndarray, "n"], k: int) -> Num[ndarray, "n"]:
     r"""Return :math:`(S_k x)[t] = x[t - k]`: what leaves at one end enters at the other."""
-    _check_list("shift: x", x)
-    check(hasattr(k, "__index__"), "shift: k", "be a whole number", repr(k))
+    _as_list("shift: x", x)
+    with refusing("shift: k", "be a whole number", repr(k)):
+        k = index(k)
     return np.roll(x, k)
 
 
@@ -62,8 +68,8 @@ def convolve(
     Whole numbers give whole numbers. The mode *same* starts at the place
     :math:`\lfloor (m-1)/2 \rfloor` of *full*, as in SciPy.
     """
-    _check_list("convolve: x", x)
-    _check_list("convolve: h", h)
+    x = _as_list("convolve: x", x)
+    h = _as_list("convolve: h", h)
     n, m = len(x), len(h)
     size = output_size(n, m, mode)
     if mode == "circular":
@@ -84,8 +90,8 @@ def correlate(
     :math:`0, \dots, n-1` in *circular*. The mode *same* starts at
     :math:`-\lfloor (m-1)/2 \rfloor`, as the layers of PyTorch do.
     """
-    _check_list("correlate: x", x)
-    _check_list("correlate: h", h)
+    x = _as_list("correlate: x", x)
+    h = _as_list("correlate: h", h)
     n, m = len(x), len(h)
     size = output_size(n, m, mode)
     if mode == "circular":
@@ -99,7 +105,7 @@ def correlate(
 
 def toeplitz(h: Num[ndarray, "m"], n: int) -> Num[ndarray, "{n}+m-1 {n}"]:
     r"""Return the matrix :math:`T_{tk} = h[t-k]` with :math:`Tx = x * h` for ``n`` numbers."""
-    _check_list("toeplitz: h", h)
+    h = _as_list("toeplitz: h", h)
     check_whole("toeplitz: n", n, 1)
     m = len(h)
     T = np.zeros((n + m - 1, n), h.dtype)
@@ -110,7 +116,7 @@ def toeplitz(h: Num[ndarray, "m"], n: int) -> Num[ndarray, "{n}+m-1 {n}"]:
 
 def circulant(h: Num[ndarray, "n"]) -> Num[ndarray, "n n"]:
     r"""Return the matrix :math:`C_{tk} = h[(t - k) \bmod n]` of a circular convolution."""
-    _check_list("circulant: h", h)
+    h = _as_list("circulant: h", h)
     t = np.arange(len(h))
     return h[(t[:, None] - t) % len(h)]
 
@@ -122,8 +128,8 @@ def matrix_of(f: Callable[[ndarray], ndarray], n: int) -> Num[ndarray, "p {n}"]:
     found by comparing the map with its matrix on a few lists of several sizes and signs.
     """
     check_whole("matrix_of: n", n, 1)
-    origin = np.asarray(f(np.zeros(n)))
-    _check_list("matrix_of: f(0)", origin)
+    origin = np.array(f(np.zeros(n)))
+    _as_list("matrix_of: f(0)", origin)
     check(
         not origin.any(),
         "matrix_of: f",
@@ -131,11 +137,11 @@ def matrix_of(f: Callable[[ndarray], ndarray], n: int) -> Num[ndarray, "p {n}"]:
         f"a largest entry of {np.abs(origin).max()}",
         "Subtract the bias: lambda x: f(x) - f(np.zeros(n)).",
     )
-    A = np.stack([np.asarray(f(impulse)) for impulse in np.eye(n)], axis=1)
+    A = np.stack([np.array(f(impulse)) for impulse in np.eye(n)], axis=1)
     k = np.arange(n)
     for size in (1.0, -1.0, 1e-3, -1e-3, 1e3, -1e3):
         x = size * np.cos(1 + k**2 % 7 + np.sqrt(2) * k)
-        off = np.abs(f(x) - A @ x).max()
+        off = np.abs(f(x.copy()) - A @ x).max()
         limit = 1e-9 * abs(size) * np.abs(A).sum(axis=1).max()
         check(
             bool(off <= limit),
@@ -154,8 +160,9 @@ def equivariant_projection(A: Num[ndarray, "n n"]) -> Num[ndarray, "n n"]:
         "be a square matrix",
         f"shape {np.shape(A)}",
     )
-    moved = [np.roll(A, (-k, -k), axis=(0, 1)) for k in range(len(A))]
-    return np.mean(moved, axis=0)
+    n, A = len(A), np.asarray(A, np.result_type(A, float))
+    moved = (np.roll(A, (-k, -k), axis=(0, 1)) for k in range(n))
+    return sum(moved, np.zeros_like(A)) / n
 
 
 def dft_matrix(n: int) -> Complex[ndarray, "{n} {n}"]:
@@ -171,9 +178,11 @@ def fft_convolve(
     r"""Return :math:`x * h`, in mode *full*, through :math:`\widehat{x * h} = \hat x \hat h`.
 
     Zeros fill both lists up to a power of two, so that nothing comes around the corner.
+    The rounding error at each place is that of the largest numbers, also where small ones are.
     """
-    _check_list("fft_convolve: x", x)
-    _check_list("fft_convolve: h", h)
+    x = _as_list("fft_convolve: x", x)
+    h = _as_list("fft_convolve: h", h)
+    check_finite("fft_convolve: x and h", x, h)
     size = output_size(len(x), len(h))
     N = 2 ** (size - 1).bit_length()
     y = np.fft.ifft(np.fft.fft(x, N) * np.fft.fft(h, N))[:size]
@@ -202,18 +211,19 @@ def integral_operator(
     Applied to the values :math:`f(t_j)` it is the midpoint rule on the pieces around the
     :math:`t_j`, which must be equally spaced: see :func:`midpoints`.
     """
-    _check_list("integral_operator: u", u)
-    _check_list("integral_operator: t", t)
+    u = _as_list("integral_operator: u", u)
+    t = _as_list("integral_operator: t", t)
     check_finite("integral_operator: u and t", u, t)
     steps = np.diff(t)
     check(
-        len(t) > 1 and steps[0] > 0 and np.allclose(steps, steps[0], rtol=1e-6),
+        len(t) > 1 and steps[0] > 0 and np.allclose(steps, steps[0], 1e-6, 0),
         "integral_operator: t",
         "have at least two points, increasing and equally spaced",
         f"{len(t)} points",
         "midpoints(a, b, n) gives such points.",
     )
-    K = kernel(np.asarray(u)[:, None], np.asarray(t)[None, :])
+    K = kernel(u[:, None], t[None, :])
+    check_finite("integral_operator: values of the kernel", K)
     return np.broadcast_to(K, (len(u), len(t))) * (t[-1] - t[0]) / (len(t) - 1)
 
 
@@ -235,5 +245,6 @@ def gaussian_kernel(
     r = int(np.ceil(4 * width)) if radius is None else radius
     check_whole("gaussian_kernel: radius", r, 0)
     k = np.arange(-r, r + 1)
-    h = np.exp(-(k**2) / (2 * width**2))
+    with np.errstate(over="ignore"):  # far out in a narrow kernel
+        h = np.exp(-((k / width) ** 2) / 2)
     return h / h.sum()

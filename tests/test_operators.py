@@ -203,8 +203,58 @@ def test_gaussian_kernel_is_the_density_scaled_to_sum_one():
         expected = norm.pdf(np.arange(-r, r + 1), scale=width)
         assert_allclose(h, expected / expected.sum())
     assert_array_equal(gaussian_kernel(5.0, radius=0), [1])
+    assert_array_equal(gaussian_kernel(1e-200), [0, 1, 0])
+    assert_allclose(gaussian_kernel(1e200, radius=1), np.full(3, 1 / 3))
     theirs = scipy.signal.windows.gaussian(7, 1.5)
     assert_allclose(gaussian_kernel(1.5, 3), theirs / theirs.sum())
+
+
+@pytest.mark.parametrize("kind", [bool, np.uint8, np.int8])
+@pytest.mark.usefixtures("unchecked")
+def test_small_whole_numbers_do_not_run_over(kind):
+    x = np.ones(300, kind)
+    h = np.full(3, 100, kind)
+    wide = int(h[0])
+    for mode in MODES:
+        found = convolve(x, h, mode), correlate(h, x, mode)
+        for y in found:
+            assert y.max() == 3 * wide
+    assert convolve(x, x).max() == 300
+    assert equivariant_projection(np.ones((300, 300), kind)).max() == 1
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_lists_of_python_are_lists():
+    for mode in MODES:
+        ours = convolve([1, 2, 3], [4, 5], mode)
+        assert_array_equal(
+            ours, convolve(np.arange(1, 4), np.arange(4, 6), mode)
+        )
+    assert_array_equal(correlate([4, 5], [1, 2, 3]), [14, 23])
+    assert_array_equal(toeplitz([4, 5], 1), [[4], [5]])
+    assert_array_equal(circulant([4, 5]), [[4, 5], [5, 4]])
+
+
+def test_matrix_of_a_map_that_works_in_place():
+    buffer = np.zeros(3)
+
+    def double(x):
+        x *= 2
+        return x
+
+    def reuse(x):
+        buffer[:] = x[::-1]
+        return buffer
+
+    assert_array_equal(matrix_of(double, 3), 2 * np.eye(3))
+    assert_array_equal(matrix_of(reuse, 3), np.eye(3)[::-1])
+
+
+@given(SIZES, SIZES, seeds)
+def test_fft_errors_scale_with_the_largest_number(n, m, rng):
+    x, h = rng.normal(size=n) * 1e12, rng.normal(size=m)
+    limit = 1e-14 * np.abs(x).sum() * np.abs(h).sum()
+    assert_allclose(fft_convolve(x, h), np.convolve(x, h), rtol=0, atol=limit)
 
 
 ONE, TWO = np.ones(1), np.ones(2)
@@ -215,6 +265,7 @@ ONE, TWO = np.ones(1), np.ones(2)
     [
         (lambda: shift(np.eye(2), 1), r"shift: x must be a list.*\(2, 2\)"),
         (lambda: shift(TWO, 1.5), "k must be a whole number; got 1.5"),
+        (lambda: shift(TWO, np.array([1, 2])), "k must be a whole number"),
         (lambda: convolve(TWO[:0], TWO), "x must be a list.*not empty"),
         (lambda: convolve(TWO, TWO[:0]), "h must be a list.*not empty"),
         (
@@ -242,6 +293,10 @@ ONE, TWO = np.ones(1), np.ones(2)
         (lambda: dft_matrix(0), "n must be a whole number from 1 on; got 0"),
         (lambda: fft_convolve(TWO, np.eye(2)), "fft_convolve: h must be a"),
         (lambda: fft_convolve(np.eye(2), TWO), "fft_convolve: x must be a"),
+        (
+            lambda: fft_convolve(TWO, TWO * np.nan),
+            "fft_convolve: x and h must be finite; got NaN",
+        ),
         (lambda: midpoints(1, 1, 3), "a and b must be finite, a below b"),
         (lambda: midpoints(0, np.inf, 3), "a and b must be finite, a below"),
         (lambda: midpoints(0, 1, 0), "n must be a whole number from 1 on"),
@@ -256,6 +311,18 @@ ONE, TWO = np.ones(1), np.ones(2)
         (
             lambda: integral_operator(np.multiply, TWO * np.nan, TWO),
             "u and t must be finite; got NaN",
+        ),
+        (
+            lambda: integral_operator(
+                np.multiply, TWO, np.array([0, 1, 5]) * 1e-9
+            ),
+            "increasing and equally spaced; got 3 points",
+        ),
+        (
+            lambda: integral_operator(
+                lambda u, t: np.where(u == t, np.inf, 1.0), TWO, np.arange(3.0)
+            ),
+            "values of the kernel must be finite; got NaN or ∞",
         ),
         (lambda: gaussian_kernel(0), "width must be positive and finite"),
         (lambda: gaussian_kernel(1, 1.5), "radius must be a whole number"),
