@@ -43,7 +43,8 @@ def names():
     s, n, m = 5, 3, 2
     X, y, w = rng.normal(size=(s, n)), np.array([1.0, -1, 1, -1, 1]), np.ones(n)
     numbers = {"a": 2.0, "b": 2.0, "mu": 1.0, "sigma": 2.0, "i": 2, "j": 3}
-    arrays = {"X": X, "x": X[0], "y": y, "w": w, "u": w, "z": X[:, 0] ** 2}
+    arrays = {"X": X, "x": X[0], "y": y, "w": w, "u": w, "h": w}
+    arrays["z"] = X[:, 0] ** 2
     matrices = {"W": rng.normal(size=(m, n)), "A": X[:n]}
     matrices["layers"] = [(matrices["W"], np.ones(m))]
     sizes = {"s": s, "n": n, "m": m, "t": 0}
