@@ -428,7 +428,7 @@ def plot_volumes(
             ax.add_patch(edge)
         middle = starts[k] + slots[k] / 2
         tops.append((middle, low + height + depth / 3))
-        label = " × ".join(map(str, shapes[k]))
+        label = "×".join(map(str, shapes[k]))
         text = f"{names[k]}\n{label}" if names else label
         ax.text(
             middle,

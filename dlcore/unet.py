@@ -1,5 +1,7 @@
 """U-Nets: networks whose output is a picture, as large as the input."""
 
+from itertools import pairwise
+
 import torch
 from jaxtyping import Float
 from torch import Generator, Tensor, nn
@@ -34,16 +36,18 @@ class Upsample(nn.Module):
 class UNet(nn.Module):
     """Down to few places with many channels, and up again with what was there before.
 
-    On the way down each level has two convolutions of 3 × 3, with ReLUs, and then halves
-    the sides; channels double. On the way up a level doubles the sides, sets beside the
-    result what the same level had on the way down, and has two convolutions again. A
-    convolution of 1 × 1 ends it.
+    On the way down each level has convolutions of 3 × 3 with ReLUs, and then halves the
+    sides; channels double. On the way up a level doubles the sides, sets beside the
+    result what the same level had on the way down, and has convolutions again. A
+    convolution of 1 × 1 ends it; its kernels begin with zeros, so that the first outputs
+    are equal everywhere.
 
     Args:
         inputs: channels of the pictures.
         outputs: numbers for each pixel of the output, such as a score for each class.
         width: channels of the first level.
         depth: how often the sides are halved.
+        repeat: convolutions of each level.
         skips: whether the levels on the way up see those on the way down.
         generator: source of the kernels.
     """
@@ -54,6 +58,7 @@ class UNet(nn.Module):
         outputs: int,
         width: int = 8,
         depth: int = 2,
+        repeat: int = 2,
         *,
         skips: bool = True,
         generator: Generator | None = None,
@@ -61,17 +66,20 @@ class UNet(nn.Module):
         super().__init__()
         check_whole("UNet: width", width, 1)
         check_whole("UNet: depth", depth, 0)
+        check_whole("UNet: repeat", repeat, 1)
         self.depth, self.skips = depth, skips
         widths = [width * 2**level for level in range(depth + 1)]
         self.down = nn.ModuleList(
-            _two(below, above, generator)
+            _level([below] + repeat * [above], generator)
             for below, above in zip([inputs, *widths], widths, strict=False)
         )
         self.up = nn.ModuleList(
-            _two(2 * w + w * skips, w, generator) for w in widths[-2::-1]
+            _level([2 * w + w * skips] + repeat * [w], generator)
+            for w in widths[-2::-1]
         )
         self.shrink, self.grow = MaxPool2d(2), Upsample(2)
         self.head = Conv2d(width, outputs, 1, generator=generator)
+        self.head.W.data.zero_()
 
     def forward(  # noqa: D102
         self, x: Float[Tensor, "B C rows columns"]
@@ -93,13 +101,10 @@ class UNet(nn.Module):
         return self.head(x)
 
 
-def _two(
-    inputs: int, outputs: int, generator: Generator | None
-) -> nn.Sequential:
-    """Return two convolutions that keep the sides, each with a ReLU."""
-    return nn.Sequential(
-        Conv2d(inputs, outputs, 3, padding=1, generator=generator),
-        nn.ReLU(),
-        Conv2d(outputs, outputs, 3, padding=1, generator=generator),
-        nn.ReLU(),
-    )
+def _level(channels: list[int], generator: Generator | None) -> nn.Sequential:
+    """Return convolutions that keep the sides, each with a ReLU."""
+    layers: list[nn.Module] = []
+    for inputs, outputs in pairwise(channels):
+        conv = Conv2d(inputs, outputs, 3, padding=1, generator=generator)
+        layers += [conv, nn.ReLU()]
+    return nn.Sequential(*layers)

@@ -299,7 +299,7 @@ def test_volumes_have_faces_labels_and_joins(ax):
     assert wide[1] == pytest.approx(4 * wide[0])
     assert tall[:2] == pytest.approx((8, 4))
     texts = [text.get_text() for text in ax.texts if text.get_text()]
-    assert texts == ["picture\n1 × 8 × 6", "maps\n4 × 4 × 3", "units\n10"]
+    assert texts == ["picture\n1×8×6", "maps\n4×4×3", "units\n10"]
     assert sum(bool(text.arrow_patch) for text in ax.texts[3:]) == 1
     right = [max(p.get_xy()[:, 0]) for p in ax.patches[2:]]
     assert max(right) < ax.get_xlim()[1]

@@ -38,6 +38,13 @@ def test_the_adjoint_of_upsampling_is_the_sum_over_each_square(rng, factor):
     torch.testing.assert_close(grad, factor**2 * avg_pool2d(y, factor))
 
 
+def ready(*sizes, **how):
+    """A U-Net whose last kernels are not zero."""
+    net = UNet(*sizes, **how, generator=fixed()).double()
+    net.head.W.data = random(*net.head.W.shape, seed=3)
+    return net
+
+
 def in_torch(net, x):
     """A U-Net of depth 2, line by line, with PyTorch's functions."""
 
@@ -58,7 +65,7 @@ def in_torch(net, x):
 
 @pytest.mark.parametrize("skips", [True, False])
 def test_values_and_gradients_are_those_of_torch(skips):
-    net = UNet(2, 3, 2, skips=skips, generator=fixed()).double()
+    net = ready(2, 3, 2, skips=skips)
     x = random(2, 2, 8, 12)
     ours, other = net(x), in_torch(net, x)
     torch.testing.assert_close(ours, other)
@@ -71,7 +78,7 @@ def test_values_and_gradients_are_those_of_torch(skips):
 
 @given(seeds, st.integers(0, 2), st.booleans())
 def test_a_shift_by_the_smallest_square_shifts_the_output(rng, depth, skips):
-    net = UNet(1, 2, 2, depth, skips=skips, generator=fixed()).double()
+    net = ready(1, 2, 2, depth, skips=skips)
     step = 2**depth
     x = torch.zeros(1, 1, 96, 96, dtype=torch.float64)
     x[0, 0, 44:52, 44:52] = torch.tensor(rng.normal(size=(8, 8)))
@@ -89,6 +96,9 @@ def test_sizes_by_hand():
     assert shapes[0] == (1, 16, 8)
     assert shapes[-1] == (3, 16, 8)
     assert (32, 4, 2) in shapes
+    assert net(torch.ones(1, 1, 8, 8)).eq(0).all()
+    single = UNet(1, 3, 12, repeat=1)
+    assert sum(p.numel() for p in single.parameters()) == 32_667
     assert UNet(1, 3, depth=0)(torch.zeros(2, 1, 3, 5)).shape == (2, 3, 3, 5)
 
 
@@ -101,6 +111,7 @@ def test_sizes_by_hand():
         ),
         (lambda: UNet(1, 3, 0), "UNet: width must be a whole number from 1"),
         (lambda: UNet(1, 3, depth=-1), "UNet: depth must be a whole number"),
+        (lambda: UNet(1, 3, repeat=0), "UNet: repeat must be a whole number"),
         (lambda: Upsample(0), "Upsample: factor must be a whole number from 1"),
         (
             lambda: upsample(torch.zeros(1, 1, 2, 2), 0),
