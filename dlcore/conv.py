@@ -11,7 +11,6 @@ from typing import Any
 import torch
 from jaxtyping import Float
 from torch import Generator, Tensor, nn
-from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
 from dlcore._check import check, check_whole
@@ -38,6 +37,9 @@ def out_size(
     _check_sizes("out_size", stride, padding, dilation)
     check_whole("out_size: n", n, 1)
     check_whole("out_size: k", k, 1)
+    n, k, stride, padding, dilation = map(
+        int, (n, k, stride, padding, dilation)
+    )
     spread = dilation * (k - 1) + 1
     check(
         spread <= n + 2 * padding,
@@ -94,17 +96,19 @@ def conv2d(
         groups: :math:`g`; outputs of one group see inputs of the same group only.
     """
     _check_conv(x, W, b, stride, padding, dilation, groups)
-    settings = stride, padding, dilation, groups
+    settings = map(int, (stride, padding, dilation, groups))
     y: Tensor = _Correlation.apply(x, W, *settings)  # type: ignore[no-untyped-call]
     return y if b is None else y + b[:, None, None]
 
 
 class _Correlation(torch.autograd.Function):
-    """The sum of :func:`conv2d`; both of its gradients are such sums again."""
+    """The sum of :func:`conv2d`; both of its gradients are such sums again.
+
+    So they have gradients themselves.
+    """
 
     @staticmethod
     def forward(
-        ctx: Any,
         x: Tensor,
         W: Tensor,
         stride: int,
@@ -112,21 +116,26 @@ class _Correlation(torch.autograd.Function):
         dilation: int,
         groups: int,
     ) -> Tensor:
-        padded = F.pad(x, [padding] * 4).contiguous()
-        ctx.save_for_backward(padded, W)
-        ctx.settings = stride, padding, dilation, groups
-        return _correlate(padded, W, stride, dilation, groups)
+        return _correlate(_pad(x, padding), W, stride, dilation, groups)
 
     @staticmethod
-    @once_differentiable
+    def setup_context(ctx: Any, inputs: Any, output: Tensor) -> None:
+        x, W, *ctx.settings = inputs
+        ctx.save_for_backward(x, W)
+
+    @staticmethod
     def backward(ctx: Any, delta: Tensor) -> Any:
-        padded, W = ctx.saved_tensors
+        x, W = ctx.saved_tensors
         dx = dW = None
         if ctx.needs_input_grad[0]:
-            dx = _by_input(padded, delta, W, *ctx.settings)
+            dx = _by_input(x, delta, W, *ctx.settings)
         if ctx.needs_input_grad[1]:
-            dW = _by_kernel(padded, delta, W, *ctx.settings)
+            dW = _by_kernel(x, delta, W, *ctx.settings)
         return dx, dW, None, None, None, None
+
+
+def _pad(x: Tensor, padding: int) -> Tensor:
+    return F.pad(x, [padding] * 4) if padding else x
 
 
 def _correlate(
@@ -161,7 +170,7 @@ def _block(size: int) -> int:
 
 
 def _by_kernel(
-    padded: Tensor,
+    x: Tensor,
     delta: Tensor,
     W: Tensor,
     stride: int,
@@ -172,6 +181,7 @@ def _by_kernel(
     """Return the gradient by the kernel: the input correlated with the adjoint."""
     O, c, k, l = W.shape
     m, n = delta.shape[2:]
+    padded = _pad(x, padding)
     size = _block(c * l * groups * padded.shape[2] * n)
     flat = delta.reshape(-1, O // groups, m * n)
     dW = delta.new_zeros(k, groups, O // groups, c * l)
@@ -186,7 +196,7 @@ def _by_kernel(
 
 
 def _by_input(
-    padded: Tensor,
+    x: Tensor,
     delta: Tensor,
     W: Tensor,
     stride: int,
@@ -199,16 +209,16 @@ def _by_input(
     spread = delta.new_zeros(B, O, stride * (m - 1) + 1, stride * (n - 1) + 1)
     spread[:, :, ::stride, ::stride] = delta
     margins: list[int] = []
-    for axis in (
-        3,
-        2,
-    ):  # in the order of F.pad, which cuts off if it is negative
+    for axis in (3, 2):  # as F.pad wants it; it cuts off what is negative
         before = dilation * (W.shape[axis] - 1) - padding
-        after = padded.shape[axis] - padding - spread.shape[axis]
+        after = x.shape[axis] + padding - spread.shape[axis]
         margins += [before, after]
-    turned = W.flip(2, 3).view(groups, -1, *W.shape[1:]).transpose(1, 2)
     around = F.pad(spread, margins)
-    return _correlate(around, turned.flatten(0, 1), 1, dilation, groups)
+    turned = W.flip(2, 3).view(groups, -1, *W.shape[1:]).transpose(1, 2)
+    dx: Tensor = _Correlation.apply(  # type: ignore[no-untyped-call]
+        around, turned.flatten(0, 1), 1, 0, dilation, groups
+    )
+    return dx
 
 
 class Conv2d(nn.Module):
@@ -290,7 +300,8 @@ def causal_conv1d(
     with :math:`x_c[t] = 0` before the beginning. The last entry of a kernel meets the
     present.
     """
-    check(x.shape[1:2] == W.shape[1:2], *_channels("causal_conv1d", x, W))
+    _check_axes("causal_conv1d", x, W, "B, C, T", "O, C, k")
+    check(x.shape[1] == W.shape[1], *_channels("causal_conv1d", x, W))
     check_whole("causal_conv1d: dilation", dilation, 1)
     past = F.pad(x, [dilation * (W.shape[2] - 1), 0])
     flat = conv2d(past[:, :, None], W[:, :, None], b, dilation=dilation)
@@ -314,8 +325,8 @@ def receptive_field(layers: Sequence[tuple[int, int, int]]) -> tuple[int, int]:
     for k, stride, dilation in layers:
         check_whole("receptive_field: k", k, 1)
         _check_sizes("receptive_field", stride, 0, dilation)
-        field += dilation * (k - 1) * step
-        step *= stride
+        field += int(dilation) * (int(k) - 1) * step
+        step *= int(stride)
     return field, step
 
 
@@ -329,10 +340,7 @@ def _check_conv(
     groups: int,
 ) -> Pair:
     """Refuse what does not fit together; return the rows and columns of the output."""
-    check(
-        x.ndim == 4, "conv2d: x", "have the axes (B, C, rows, columns)", _of(x)
-    )
-    check(W.ndim == 4, "conv2d: W", "have the axes (O, C, k, k)", _of(W))
+    _check_axes("conv2d", x, W, "B, C, rows, columns", "O, C, k, k")
     _check_sizes("conv2d", stride, padding, dilation)
     check_whole("conv2d: groups", groups, 1)
     check(
@@ -355,6 +363,13 @@ def _check_conv(
         "have one dtype",
         sorted(map(str, same)),
     )
+    check(
+        x.is_floating_point(),
+        "conv2d: x, W and b",
+        "be of floating point",
+        x.dtype,
+        "Whole numbers can wrap around.",
+    )
     spread = [dilation * (side - 1) + 1 for side in W.shape[2:]]
     room = [side + 2 * padding for side in x.shape[2:]]
     check(
@@ -366,6 +381,19 @@ def _check_conv(
     )
     m, n = ((c - a) // stride + 1 for a, c in zip(spread, room, strict=True))
     return m, n
+
+
+def _check_axes(who: str, x: Tensor, W: Tensor, of_x: str, of_W: str) -> None:
+    """Refuse other axes, and empty ones; only a batch may be empty."""
+    for name, t, axes in (("x", x, of_x), ("W", W, of_W)):
+        what, count = f"{who}: {name}", len(axes.split())
+        check(t.ndim == count, what, f"have the axes ({axes})", _of(t))
+        check(
+            0 not in t.shape[1:],
+            what,
+            f"have no empty axis of ({axes})",
+            _of(t),
+        )
 
 
 def _check_sizes(who: str, stride: int, padding: int, dilation: int) -> None:

@@ -19,6 +19,12 @@ def windows(
     stride = size if stride is None else stride
     check_whole("windows: size", size, 1)
     check_whole("windows: stride", stride, 1)
+    check(
+        x.ndim == 4,
+        "windows: x",
+        "have the axes (B, C, rows, columns)",
+        f"shape {tuple(x.shape)}",
+    )
     rows, columns = x.shape[2:]
     check(
         min(rows, columns) >= size,

@@ -1,5 +1,6 @@
 import re
 
+import numpy as np
 import pytest
 import torch
 from draws import seeds
@@ -115,13 +116,70 @@ def test_small_picture_by_hand():
     assert torch.equal(conv2d(x, W, stride=2), expected[:, :, :1, :1])
 
 
-def test_second_derivative_is_refused_not_wrong():
-    x = torch.randn(1, 1, 4, 4, requires_grad=True)
-    W = torch.randn(1, 1, 2, 2, requires_grad=True)
-    cost = (conv2d(x, W) ** 2).sum()
-    (slope,) = torch.autograd.grad(cost, x, create_graph=True)
-    with pytest.raises(RuntimeError, match="once_differentiable"):
-        slope.sum().backward()
+@given(layers())
+def test_gradients_of_gradients_are_those_of_torch(layer):
+    x, W, _, how = layer
+    delta = torch.randn_like(F.conv2d(x, W, **how), requires_grad=True)
+
+    def twice(function):
+        y = function(x, W, **how)
+        slopes = torch.autograd.grad(y, [x, W], delta, create_graph=True)
+        penalty = sum((slope**2).sum() for slope in slopes)
+        return torch.autograd.grad(penalty, [x, W, delta])
+
+    for mine, other in zip(twice(conv2d), twice(F.conv2d), strict=True):
+        torch.testing.assert_close(mine, other)
+
+
+def test_penalty_on_a_slope_is_not_forgotten():
+    x, W = torch.ones(1, 1, 3, 3, requires_grad=True), torch.ones(1, 1, 2, 2)
+    W.requires_grad_()
+    (slope,) = torch.autograd.grad(conv2d(x, W).sum(), x, create_graph=True)
+    slope.sum().backward()  # of 4 sums of the kernel
+    assert W.grad.flatten().tolist() == [4, 4, 4, 4]
+    by_W = torch.func.grad(lambda V: conv2d(x.detach(), V).sum())
+    assert by_W(W.detach()).flatten().tolist() == [4, 4, 4, 4]
+
+
+@given(layers())
+def test_order_in_memory_does_not_matter(layer):
+    x, W, b, how = layer
+    plain = conv2d(x, W, b, **how)
+    delta = torch.randn_like(plain)
+    slopes = torch.autograd.grad(plain, [x, W], delta)
+    last = {"memory_format": torch.channels_last}
+    for z, V, d in (
+        (x.clone(**last), W.clone(**last), delta.clone(**last)),
+        (x.mT.contiguous().mT, W.mT.contiguous().mT, delta.mT.clone().mT),
+    ):
+        y = conv2d(z, V, b, **how)
+        torch.testing.assert_close(y, plain)
+        for mine, other in zip(
+            torch.autograd.grad(y, [z, V], d), slopes, strict=True
+        ):
+            torch.testing.assert_close(mine, other)
+
+
+def test_empty_batch_gives_an_empty_batch_and_no_gradient():
+    x = torch.zeros(0, 3, 8, 6, requires_grad=True)
+    W = torch.ones(4, 3, 3, 3, requires_grad=True)
+    y = conv2d(x, W, padding=1)
+    assert y.shape == (0, 4, 8, 6)
+    dx, dW = torch.autograd.grad(y.sum(), [x, W])
+    assert dx.shape == x.shape
+    assert torch.equal(dW, torch.zeros_like(W))
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_sizes_may_be_numpys_and_do_not_overflow():
+    x, W = torch.randn(1, 1, 9, 9), torch.randn(1, 1, 3, 3)
+    two = np.int64(2)
+    assert torch.equal(conv2d(x, W, stride=two), conv2d(x, W, stride=2))
+    assert out_size(np.uint8(200), 3, padding=np.uint8(100)) == 398
+    assert receptive_field([(np.int8(100), np.int8(100), np.int8(2))] * 2) == (
+        1 + 198 + 198 * 100,
+        10_000,
+    )
 
 
 @given(sizes, st.integers(1, 5), settings)
@@ -236,6 +294,26 @@ X, W = torch.zeros(2, 3, 8, 6), torch.zeros(4, 3, 3, 3)
         ),
         (lambda: conv2d(X.double(), W), "have one dtype"),
         (
+            lambda: conv2d(X.to(torch.uint8), W.to(torch.uint8)),
+            "be of floating point; got torch.uint8. Whole numbers can wrap",
+        ),
+        (
+            lambda: conv2d(X + 0j, W + 0j),
+            "be of floating point; got torch.complex64",
+        ),
+        (
+            lambda: conv2d(X, W[:, :, :0]),
+            "W must have no empty axis of (O, C, k, k); got shape (4, 3, 0, 3)",
+        ),
+        (
+            lambda: conv2d(X[:, :0], W[:, :0]),
+            "x must have no empty axis of (B, C, rows, columns)",
+        ),
+        (
+            lambda: conv2d(X[:, :, :0], W, padding=2),
+            "x must have no empty axis",
+        ),
+        (
             lambda: conv2d(X, W, torch.zeros(3)),
             "each of the 4 output channels; got shape (3,)",
         ),
@@ -256,6 +334,18 @@ X, W = torch.zeros(2, 3, 8, 6), torch.zeros(4, 3, 3, 3)
         (
             lambda: causal_conv1d(X[0], torch.zeros(4, 2, 3)),
             "have the 2 channels of the kernels",
+        ),
+        (
+            lambda: causal_conv1d(X, W[0]),
+            "causal_conv1d: x must have the axes (B, C, T); got",
+        ),
+        (
+            lambda: causal_conv1d(X[0], W[0, 0]),
+            "causal_conv1d: W must have the axes (O, C, k); got",
+        ),
+        (
+            lambda: causal_conv1d(X[0][:, :, :0], torch.zeros(4, 8, 3)),
+            "causal_conv1d: x must have no empty axis of (B, C, T)",
         ),
         (
             lambda: causal_conv1d(X[0], torch.zeros(4, 8, 3), dilation=0),

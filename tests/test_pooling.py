@@ -72,12 +72,17 @@ X = torch.zeros(2, 3, 8, 6)
             lambda: max_pool2d(X, 7),
             "windows: size must fit into the picture, 8 × 6; got 7",
         ),
+        (
+            lambda: max_pool2d(X[0], 2),
+            "x must have the axes (B, C, rows, columns); got shape (3, 8, 6)",
+        ),
         (lambda: avg_pool2d(X, 0), "size must be a whole number from 1 on"),
         (lambda: max_pool2d(X, 2, 0), "stride must be a whole number from 1"),
         (lambda: MaxPool2d(0), "MaxPool2d: size must"),
         (lambda: AvgPool2d(2, -1), "AvgPool2d: stride must"),
     ],
 )
+@pytest.mark.usefixtures("unchecked")
 def test_refuses_with_the_sizes(call, words):
     with pytest.raises(ValueError, match=re.escape(words)):
         call()
