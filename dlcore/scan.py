@@ -14,7 +14,6 @@ from typing import Any, TypeAlias
 import torch
 from jaxtyping import Complex, Float
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from dlcore._check import check
 
@@ -70,7 +69,7 @@ def scan(a: Steps, b: Steps) -> Steps:
 
 
 class _Scan(torch.autograd.Function):
-    """The parallel recurrence; so is its gradient."""
+    """The parallel recurrence; its gradient is one again, and has a gradient itself."""
 
     @staticmethod
     def forward(ctx: Any, a: Tensor, b: Tensor) -> Tensor:
@@ -79,14 +78,13 @@ class _Scan(torch.autograd.Function):
         return z
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, delta: Tensor) -> tuple[Tensor, Tensor]:
         a, z = ctx.saved_tensors
-        later = torch.zeros_like(a)
-        later[:, :-1] = a[:, 1:].conj()
-        g = _solve(later.flip(1), delta.flip(1)).flip(1)
-        before = torch.zeros_like(z)
-        before[:, 1:] = z[:, :-1].conj()
+        none = torch.zeros_like(a[:, :1])
+        later = torch.cat([a[:, 1:].conj(), none], dim=1)
+        back: Tensor = _Scan.apply(later.flip(1), delta.flip(1))  # type: ignore[no-untyped-call]
+        g = back.flip(1)
+        before = torch.cat([none, z[:, :-1].conj()], dim=1)
         return g * before, g
 
 

@@ -35,6 +35,19 @@ def test_all_ways_give_the_same_recurrence_and_gradient(kind, rng, T):
         torch.testing.assert_close(mine, slopes)
 
 
+@kinds
+@given(seeds, st.integers(2, 9))
+def test_second_derivatives_are_those_of_the_loop(kind, rng, T):
+    a, b = steps(rng, T, kind)
+    found = []
+    for way in (scan, scan_loop):
+        cost = way(a, b).abs().pow(3).sum()
+        slopes = torch.autograd.grad(cost, [a, b], create_graph=True)
+        length = sum(slope.abs().square().sum() for slope in slopes)
+        found.append(torch.autograd.grad(length, [a, b]))
+    torch.testing.assert_close(*found)
+
+
 @given(seeds, lengths)
 def test_recurrence_is_that_of_scipy(rng, T):
     from scipy.signal import lfilter
