@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float, Shaped
 from numpy import ndarray
 
-from dlcore._check import check, check_whole
+from dlcore._check import check, check_finite, check_whole
 
 
 def offsets(
@@ -28,6 +28,7 @@ def offsets(
         theta: angle of the line.
     """
     _check_odd("offsets: size", size)
+    check_finite("offsets: theta", theta)
     x = np.arange(size) - size // 2.0
     y = -x[:, None]
     u = x * np.cos(theta) + y * np.sin(theta)
@@ -49,8 +50,7 @@ def gaussian(sigma: float, size: int) -> Float[ndarray, "k k"]:
         size: the odd side.
     """
     _check_positive("gaussian: sigma", sigma)
-    u, v = offsets(size)
-    bell = np.exp(-(u**2 + v**2) / (2 * sigma**2))
+    bell = _bell(sigma, size)
     return bell / bell.sum()
 
 
@@ -77,6 +77,7 @@ def sharpen(amount: float = 1.0) -> Float[ndarray, "3 3"]:
     Args:
         amount: :math:`a`.
     """
+    check_finite("sharpen: amount", amount)
     cross = np.array([[0.0, -1, 0], [-1, 4, -1], [0, -1, 0]])
     kernel = amount * cross
     kernel[1, 1] += 1
@@ -114,9 +115,7 @@ def gabor(
         phase: :math:`\phi`; 0 has a bright stripe in the middle, ±π/2 an edge.
     """
     _check_positive("gabor: sigma", sigma)
-    u, v = offsets(size, theta)
-    bell = np.exp(-(u**2 + v**2) / (2 * sigma**2))
-    return bell * grating(theta, wavelength, size, phase)
+    return _bell(sigma, size) * grating(theta, wavelength, size, phase)
 
 
 def grating(
@@ -131,6 +130,7 @@ def grating(
         phase: :math:`\phi`.
     """
     _check_positive("grating: wavelength", wavelength)
+    check_finite("grating: phase", phase)
     _, v = offsets(size, theta)
     return np.cos(2 * np.pi * v / wavelength + phase)
 
@@ -219,6 +219,13 @@ def orientation_histograms(
     return _in_blocks(cells.sum(axis=(2, 4)), eps)
 
 
+def _bell(sigma: float, size: int) -> Float[ndarray, "k k"]:
+    """Return the bell of height 1; all directions see the same one."""
+    u, v = offsets(size)
+    with np.errstate(over="ignore"):  # a bell without width is 1 in the middle
+        return np.exp(-((u / sigma) ** 2 + (v / sigma) ** 2) / 2)
+
+
 def _in_blocks(
     cells: Float[ndarray, "s m n bins"], eps: float
 ) -> Float[ndarray, "s features"]:
@@ -246,6 +253,9 @@ def _check_cells(images: ndarray, cell: int) -> None:
     ok = np.ndim(images) == 3 and np.size(images) > 0
     rule = "have the axes (s, rows, columns)"
     check(ok, f"{who}: images", rule, f"shape {np.shape(images)}")
+    ok = np.isrealobj(images) and bool(np.abs(images * 1.0).max() < 1e150)
+    rule = "hold real numbers less than 1e150 in size"
+    check(ok, f"{who}: images", rule, "NaN, a larger or a complex one")
     rows, columns = images.shape[1:]
     check(
         rows % cell == columns % cell == 0 and min(rows, columns) >= 2 * cell,

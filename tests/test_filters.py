@@ -48,6 +48,14 @@ def test_gaussian_agrees_with_scipy(sigma):
     assert_allclose(gaussian(sigma, 21), theirs, atol=1e-15)
 
 
+def test_gaussian_of_any_width():
+    impulse = np.pad([[1.0]], 2)
+    for sigma in (1e-320, 1e-200, 1e-3):
+        assert np.array_equal(gaussian(sigma, 5), impulse)
+    for sigma in (1e9, 1e200):
+        assert_allclose(gaussian(sigma, 5), blur(5))
+
+
 def test_blur_and_sharpen_agree_with_scipy():
     f = default_rng(1).normal(size=(8, 8))
     theirs = scipy.ndimage.uniform_filter(f, 5, mode="constant")
@@ -210,6 +218,10 @@ def test_histograms_turn_with_the_picture(rng):
             lambda: bar(0, 1, np.inf, 3),
             "bar: length must be positive and finite",
         ),
+        (lambda: offsets(3, np.nan), "offsets: theta must be finite"),
+        (lambda: bar(np.inf, 1, 1, 3), "theta must be finite"),
+        (lambda: gabor(0, 4, 1, 3, np.nan), "phase must be finite"),
+        (lambda: sharpen(np.nan), "sharpen: amount must be finite"),
         (lambda: sobel(2), r"sobel: axis must be 0 \(rows\) or 1"),
         (
             lambda: sum_shifted(np.eye(2), [(0.5, 0)]),
@@ -234,6 +246,18 @@ def test_histograms_turn_with_the_picture(rng):
         (
             lambda: orientation_histograms(np.ones((1, 8, 8)), 4, eps=0.0),
             "eps must be positive",
+        ),
+        (
+            lambda: orientation_histograms(np.full((1, 8, 8), np.nan), 4),
+            "images must hold real numbers less than 1e150 in size; got NaN",
+        ),
+        (
+            lambda: orientation_histograms(np.full((1, 8, 8), 1e200), 4),
+            "images must hold real numbers less than 1e150",
+        ),
+        (
+            lambda: orientation_histograms(np.full((1, 8, 8), 1j), 4),
+            "images must hold real numbers",
         ),
     ],
 )
