@@ -9,7 +9,6 @@ from typing import Any
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
-from torch.autograd.function import once_differentiable
 
 from dlcore._check import check, check_whole
 
@@ -36,8 +35,14 @@ class _Normalize(torch.autograd.Function):
         return y, mu, v
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, delta: Tensor, *_: Any) -> Any:
+        check(
+            not torch.is_grad_enabled(),
+            "BatchNorm2d: the gradient in training",
+            "not be differentiated again",
+            "create_graph=True",
+            "Its formula forgets how x led to the normalised numbers.",
+        )
         x_hat, root, gamma = ctx.saved_tensors
         products = delta * x_hat
         d_gamma, d_beta = products.sum(OTHERS), delta.sum(OTHERS)

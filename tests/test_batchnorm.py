@@ -95,12 +95,23 @@ def test_two_pixels_by_hand():
     assert repr(norm) == "BatchNorm2d(1)"
 
 
-def test_second_derivative_is_refused_not_wrong():
+@pytest.mark.parametrize("power", [1, 3])
+def test_second_derivative_is_refused_not_wrong(power):
     x = torch.randn(2, 1, 3, 3, requires_grad=True)
-    cost = (BatchNorm2d(1)(x) ** 3).sum()
-    (slope,) = torch.autograd.grad(cost, x, create_graph=True)
-    with pytest.raises(RuntimeError, match="once_differentiable"):
-        slope.sum().backward()
+    weights = torch.randn(2, 1, 3, 3)
+    cost = (weights * BatchNorm2d(1)(x) ** power).sum()
+    with pytest.raises(ValueError, match="must not be differentiated again"):
+        torch.autograd.grad(cost, x, create_graph=True)
+
+
+def test_second_derivative_of_a_layer_in_use_is_that_of_torch():
+    ours, theirs = BatchNorm2d(2).eval(), torch.nn.BatchNorm2d(2).eval()
+    x, slopes = torch.randn(2, 2, 3, 3, requires_grad=True), []
+    for norm in (ours, theirs):
+        cost = (norm(x) ** 3).sum()
+        (slope,) = torch.autograd.grad(cost, x, create_graph=True)
+        slopes.append(torch.autograd.grad(slope.sum(), x)[0])
+    torch.testing.assert_close(*slopes)
 
 
 def test_input_and_its_gradient_are_left_alone():
