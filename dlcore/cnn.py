@@ -128,12 +128,15 @@ def feature_maps(
 ) -> list[tuple[nn.Module, Tensor]]:
     """Return each layer with what it gave for ``x``, in the order of their work.
 
-    Layers are the modules without parts. One that works twice comes twice.
+    Layers are the modules without parts. One that works twice comes twice. What a layer
+    gave is copied, since the next one may work in place.
     """
     seen: list[tuple[nn.Module, Tensor]] = []
     layers = [m for m in model.modules() if not any(True for _ in m.children())]
     hooks = [
-        layer.register_forward_hook(lambda m, _, out: seen.append((m, out)))
+        layer.register_forward_hook(
+            lambda m, _, out: seen.append((m, out.clone()))
+        )
         for layer in layers
     ]
     try:
@@ -157,13 +160,23 @@ class Step(NamedTuple):
 def shape_trace(model: nn.Module, shape: Sequence[int]) -> list[Step]:
     """Return what each layer makes of an example of the given shape, and its price.
 
-    Multiplications are those by weights. A layer that works twice has its parameters
-    counted once.
+    Multiplications are those by the weights of convolutions and dense layers. A layer
+    that works twice has its parameters counted once. Running statistics stay as they are.
     """
     steps = [Step("input", tuple(shape), 0, 0)]
     x = torch.zeros(1, *shape)
+    training = [m for m in model.modules() if m.training]
+    try:
+        maps = feature_maps(model.eval(), x)
+    finally:
+        for module in training:
+            module.training = True
+    worked = {id(p) for layer, _ in maps for p in layer.parameters()}
+    missed = [n for n, p in model.named_parameters() if id(p) not in worked]
+    rule = "have its parameters in layers, modules without parts, that work"
+    check(not missed, "shape_trace: model", rule, ", ".join(missed))
     counted: set[int] = set()
-    for layer, out in feature_maps(model, x):
+    for layer, out in maps:
         new = [p for p in layer.parameters() if id(p) not in counted]
         counted.update(map(id, new))
         steps.append(
@@ -181,6 +194,8 @@ def _multiplications(layer: nn.Module, out: Tensor) -> int:
     """Count products with weights: each weight is used at every place of the output."""
     if isinstance(layer, Conv2d):
         return layer.W.numel() * prod(out.shape[2:])
+    if isinstance(layer, nn.Conv2d):
+        return layer.weight.numel() * prod(out.shape[2:])
     if isinstance(layer, nn.Linear):
         return layer.weight.numel() * prod(out.shape[1:-1])
     return 0
@@ -192,7 +207,7 @@ def as_table(steps: Sequence[Step]) -> str:
     rows = []
     for step in steps:
         row = f"{step.layer:10}{' × '.join(map(str, step.shape)):>14}"
-        if step.parameters:
+        if step.parameters or step.multiplications:
             row += f"{step.parameters:12,}{step.multiplications:15,}"
         rows.append(row)
     parameters = sum(step.parameters for step in steps)

@@ -14,7 +14,7 @@ from matplotlib.patches import Circle, Polygon
 from matplotlib_inline.backend_inline import set_matplotlib_formats
 from numpy import ndarray
 
-from dlcore._check import check
+from dlcore._check import check, check_whole
 
 PLUS, MINUS = "#0072B2", "#D55E00"  # the colours of the labels +1 and −1
 INK = "0.1"
@@ -405,6 +405,14 @@ def plot_volumes(
     rule = "be (channels, rows, columns) or (units,), and one at least"
     fine = bool(shapes) and sizes <= {1, 3}
     check(fine, "plot_volumes: shapes", rule, list(map(tuple, shapes)))
+    for side in (side for shape in shapes for side in shape):
+        check_whole("plot_volumes: a side", side, 1)
+    n = len(shapes)
+    rule = f"be none, or one for each of the {n} boxes"
+    check(len(names) in (0, n), "plot_volumes: names", rule, list(names))
+    known = all(0 <= i < n and 0 <= j < n and i != j for i, j in joins)
+    rule = f"be pairs of different boxes, counted from 0 to {n - 1}"
+    check(known, "plot_volumes: joins", rule, list(joins))
     boxes = [
         (0.6 * s[0], s[1], s[2]) if len(s) == 3 else (0.6, s[0] / 4, 0)
         for s in shapes

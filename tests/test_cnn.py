@@ -136,6 +136,49 @@ def test_maps_come_in_the_order_of_work_and_leave_no_trace():
     assert counts == [0, 20, 0, 0, 0]
 
 
+def test_maps_are_those_of_each_layer_when_the_next_works_in_place():
+    first = dense(3, 3, fixed())
+    x = torch.tensor([[1.0, -2.0, 3.0], [-1.0, 2.0, -3.0]])
+    maps = feature_maps(nn.Sequential(first, nn.ReLU(inplace=True)), x)
+    assert torch.equal(maps[0][1], first(x))
+    assert torch.equal(maps[1][1], first(x).relu())
+
+
+def test_a_trace_changes_nothing_and_counts_torchs_layers_too():
+    net = nn.Sequential(nn.Conv2d(2, 4, 3, groups=2), nn.BatchNorm2d(4))
+    net[0].eval()
+    net[1].running_mean += 1
+    steps = shape_trace(net, (2, 5, 5))
+    assert [s.parameters for s in steps] == [0, 40, 8]
+    assert steps[1].multiplications == 4 * 9 * 9
+    assert net[1].num_batches_tracked == 0
+    assert torch.equal(net[1].running_mean, torch.ones(4))
+    assert [m.training for m in net.modules()] == [True, False, True]
+
+
+def test_a_table_shows_the_work_of_a_layer_that_works_twice():
+    shared = dense(4, 4)
+    table = as_table(shape_trace(nn.Sequential(shared, shared), (4,)))
+    works = [row.split()[-1] for row in table.split("\n")[2:]]
+    assert works == ["16", "16", "32"]
+
+
+class Scaled(nn.Module):
+    """A part, and a parameter beside it."""
+
+    def __init__(self):
+        super().__init__()
+        self.part, self.scale = dense(4, 4), nn.Parameter(torch.ones(4))
+
+    def forward(self, x):
+        return self.scale * self.part(x)
+
+
+def test_a_trace_refuses_parameters_that_it_would_not_count():
+    with pytest.raises(ValueError, match=r"in layers.* that work; got scale"):
+        shape_trace(Scaled(), (4,))
+
+
 def test_first_weights_keep_the_scale():
     layer = dense(500, 400, fixed())
     assert abs(layer.weight.var().item() * 500 / 2 - 1) < 0.02

@@ -308,3 +308,24 @@ def test_volumes_have_faces_labels_and_joins(ax):
 def test_volumes_refuse_a_matrix(ax):
     with pytest.raises(ValueError, match=r"plot_volumes: shapes must be"):
         plot_volumes([(1, 8, 6), (4, 4)], ax)
+
+
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [
+        ({"shapes": [(1, 8, 6), (0, 4, 4)]}, "a side must be a whole number"),
+        ({"shapes": [(-3,)]}, "a side must be a whole number from 1"),
+        ({"names": ["a"]}, "names must be none, or one for each of the 2"),
+        (
+            {"names": list("abc")},
+            "names must be none, or one for each of the 2",
+        ),
+        ({"joins": [(0, 2)]}, "joins must be pairs of different boxes"),
+        ({"joins": [(0, -1)]}, "joins must be pairs of different boxes"),
+        ({"joins": [(1, 1)]}, "joins must be pairs of different boxes"),
+    ],
+)
+def test_volumes_refuse_what_cannot_be_drawn(ax, how, words):
+    shapes = [(1, 8, 6), (4,)]
+    with pytest.raises(ValueError, match=f"plot_volumes: {words}"):
+        plot_volumes(**{"shapes": shapes, "ax": ax, **how})

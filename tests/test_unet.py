@@ -109,6 +109,14 @@ def test_sizes_by_hand():
             lambda: UNet(1, 3)(torch.zeros(1, 1, 10, 8)),
             "UNet: x must have sides that 4 divides; got 10 × 8",
         ),
+        (
+            lambda: UNet(1, 3)(torch.zeros(1, 8, 8)),
+            "UNet: x must have the axes (B, C, rows, columns); got shape (1, 8",
+        ),
+        (
+            lambda: upsample(torch.zeros(1, 1, 2, 2, 2)),
+            "upsample: x must have the axes (B, C, rows, columns); got shape",
+        ),
         (lambda: UNet(1, 3, 0), "UNet: width must be a whole number from 1"),
         (lambda: UNet(1, 3, depth=-1), "UNet: depth must be a whole number"),
         (lambda: UNet(1, 3, repeat=0), "UNet: repeat must be a whole number"),
@@ -119,6 +127,7 @@ def test_sizes_by_hand():
         ),
     ],
 )
+@pytest.mark.usefixtures("unchecked")
 def test_refusals_say_what_is_wrong(call, words):
     with pytest.raises(ValueError, match=re.escape(words)):
         call()
