@@ -162,6 +162,7 @@ class LSTM(Recurrent):
     """
 
     blocks, states = 4, 2
+    forget = 1  # the block of the forget gate
 
     def __init__(
         self,
@@ -172,7 +173,7 @@ class LSTM(Recurrent):
     ) -> None:
         super().__init__(inputs, hidden, generator)
         with torch.no_grad():
-            self.b[hidden : 2 * hidden] = forget_bias
+            self.b.view(self.blocks, hidden)[self.forget] = forget_bias
 
     def step(self, z: Tensor, state: State) -> State:  # noqa: D102
         h, c = state
@@ -189,18 +190,7 @@ class CoupledLSTM(LSTM):
     Blocks of rows are :math:`f, \tilde c, o`.
     """
 
-    blocks = 3
-
-    def __init__(
-        self,
-        inputs: int,
-        hidden: int,
-        forget_bias: float = 1.0,
-        generator: Generator | None = None,
-    ) -> None:
-        Recurrent.__init__(self, inputs, hidden, generator)
-        with torch.no_grad():
-            self.b[:hidden] = forget_bias
+    blocks, forget = 3, 0
 
     def step(self, z: Tensor, state: State) -> State:  # noqa: D102
         h, c = state
