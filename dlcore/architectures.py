@@ -69,7 +69,8 @@ class Layer:
 def resnet(depth: int, groups: int = 1, width: int = 64) -> list[Layer]:
     """Return the layers of a residual network for 1000 classes and 224 × 224 pixels.
 
-    Where a block changes the shape, its shortcut is a projection.
+    Where a block changes the shape, its shortcut is a projection. A bottleneck has its
+    stride in the middle, as PyTorch has it; He et al. (2016) have it in the first layer.
 
     Args:
         depth: 18, 34, 50, 101 or 152.
