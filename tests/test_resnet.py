@@ -84,6 +84,20 @@ def test_plain_block_is_the_branch_alone():
     assert [*map(type, BasicBlock(3, 3).children())][1] is nn.Identity
 
 
+def test_stride_alone_calls_for_a_projection():
+    block = BasicBlock(3, 3, 2)
+    assert block(torch.randn(2, 3, 5, 5)).shape == (2, 3, 3, 3)
+
+
+def test_zero_start_leaves_what_can_learn():
+    scaled = BasicBlock(2, 2, zero=True).branch[2]
+    assert not scaled[1].gamma.any()
+    assert scaled[0].W.any()
+    bare = BasicBlock(2, 2, norm=False, zero=True).branch
+    assert not bare[2][0].W.any()
+    assert bare[0][0].W.any()
+
+
 def test_bottleneck_parameters_by_hand():
     def count(**how):
         block = Bottleneck(256, 256, **how, norm=False)
