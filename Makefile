@@ -54,7 +54,7 @@ lab: $(READY)  ## open the notebooks in JupyterLab
 serve: book  ## serve the book on http://localhost:8000 (PORT=...)
 	@$(BIN)/python -m http.server --directory _build/html $(PORT)
 
-bench: $(READY)  ## compare the speed of dlcore with PyTorch (half a minute)
+bench: $(READY)  ## compare the speed of dlcore with PyTorch (two minutes)
 	@$(BIN)/python -m benchmarks
 
 clean:  ## remove what these commands made

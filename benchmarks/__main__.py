@@ -2,7 +2,8 @@
 
 Each pair is warmed up and then run alternately, ours and theirs, so that both meet the
 same machine, and CPU time is taken, so that other programs disturb little. The table
-shows medians and their ratio; below 1, ours is faster.
+shows medians and their ratio; below 1, ours is faster. PyTorch has no scan of its own; the
+scan stands beside a loop.
 """
 
 from collections.abc import Callable
@@ -18,6 +19,8 @@ from dlcore.autograd import Tensor, cross_entropy
 from dlcore.batchnorm import BatchNorm2d
 from dlcore.conv import conv2d
 from dlcore.modules import Linear, Sequential
+from dlcore.recurrent import GRU, LSTM, RNN, Recurrent
+from dlcore.scan import scan, scan_loop
 
 ROUNDS, WARM_UP = 200, 20
 FEW, FEW_WARM_UP = 30, 3  # where a round takes long
@@ -133,6 +136,39 @@ def normalization(channels: int) -> tuple[Work, Work]:
     return work(BatchNorm2d(channels)), work(torch.nn.BatchNorm2d(channels))
 
 
+def recurrence(
+    kind: type[Recurrent], other: type[torch.nn.Module], times: int
+) -> tuple[Work, Work]:
+    """Return a layer of 128 units along 64 sequences, forward and backward."""
+    torch.manual_seed(0)
+    x = torch.randn(64, times, 128, requires_grad=True)
+    delta = torch.randn(64, times, 128)
+
+    def work(layer: torch.nn.Module) -> Work:
+        def step() -> None:
+            torch.autograd.grad(layer(x)[0], [x, *layer.parameters()], delta)
+
+        return step
+
+    return work(kind(128, 128)), work(other(128, 128, batch_first=True))
+
+
+def linear_recurrence(times: int, units: int) -> tuple[Work, Work]:
+    """Return the parallel scan, and beside it the loop, forward and backward."""
+    torch.manual_seed(0)
+    a = torch.rand(1, times, units, requires_grad=True)
+    b = torch.randn(1, times, units, requires_grad=True)
+    delta = torch.randn(1, times, units)
+
+    def work(recurrence: Callable[..., torch.Tensor]) -> Work:
+        def step() -> None:
+            torch.autograd.grad(recurrence(a, b), [a, b], delta)
+
+        return step
+
+    return work(scan), work(scan_loop)
+
+
 def main() -> None:
     """Print the table."""
     torch.set_num_threads(1)
@@ -150,6 +186,12 @@ def main() -> None:
         "convolution 16 → 32, k = 7": convolution(16, 32, 7),
         "convolution 1 → 16, k = 5": convolution(1, 16, 5),
         "batch normalisation, 32": normalization(32),
+        "Elman, T = 50": recurrence(RNN, torch.nn.RNN, 50),
+        "LSTM, T = 50": recurrence(LSTM, torch.nn.LSTM, 50),
+        "LSTM, T = 200": recurrence(LSTM, torch.nn.LSTM, 200),
+        "GRU, T = 50": recurrence(GRU, torch.nn.GRU, 50),
+        "GRU, T = 200": recurrence(GRU, torch.nn.GRU, 200),
+        "scan beside a loop, T = 4096": linear_recurrence(4096, 64),
     }
     print("| work | ours, ms | PyTorch, ms | ratio |")
     print("| --- | --- | --- | --- |")
