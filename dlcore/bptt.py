@@ -57,6 +57,11 @@ def states(
 ) -> Float[Tensor, "B S H"]:
     r"""Return the states :math:`h_0, \dots, h_T`; :math:`h_0` is ``start`` or zero."""
     _check_weights("states", U, V, x)
+    fits = b.shape == (len(U),)
+    check(fits, "states: b", f"have the shape {(len(U),)}", tuple(b.shape))
+    if start is not None:
+        shape, got = (len(x), len(U)), tuple(start.shape)
+        check(got == shape, "states: start", f"have the shape {shape}", got)
     h = [x.new_zeros(len(x), len(U)) if start is None else start]
     for t in range(x.shape[1]):
         h.append(bend.phi(h[-1] @ U.T + x[:, t] @ V.T + b))
@@ -157,6 +162,7 @@ def products(A: Float[Tensor, "B T H H"]) -> Float[Tensor, "B S H H"]:
 
 def norms(P: Float[Tensor, "B S H H"]) -> Float[Tensor, "B S"]:
     """Return the largest singular value of each matrix."""
+    check(P.ndim == 4, "norms: P", "have the axes (B, S, H, H)", tuple(P.shape))
     return torch.linalg.matrix_norm(P, 2)
 
 

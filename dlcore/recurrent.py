@@ -114,7 +114,7 @@ class Recurrent(nn.Module):
             f"have {self.states} of the shape {shape}",
             None if state is None else [tuple(s.shape) for s in state],
         )
-        return None if lengths is None else until(lengths, x.shape[1], who)
+        return None if lengths is None else _mask(who, x, lengths)
 
 
 class RNN(Recurrent):
@@ -329,6 +329,11 @@ def until(
     lengths: Int[Tensor, "B"], T: int, who: str = "until"
 ) -> Bool[Tensor, "B T"]:
     """Return the mask of sequences: True where there is something to look at."""
+    kind, shape = lengths.dtype, tuple(lengths.shape)
+    fraction = lengths.is_floating_point() or lengths.is_complex()
+    whole = lengths.ndim == 1 and not fraction and kind != torch.bool
+    rule = "be whole numbers in a row"
+    check(whole, f"{who}: lengths", rule, f"{kind} of the shape {shape}")
     ok = bool(((lengths >= 1) & (lengths <= T)).all())
     rule = f"lie between 1 and {T}"
     check(ok, f"{who}: lengths", rule, lengths.tolist())
@@ -342,6 +347,14 @@ def turned(
     if lengths is None:
         return x.flip(1)
     t = torch.arange(x.shape[1], device=x.device)
-    mask = until(lengths, x.shape[1], "turned")
+    mask = _mask("turned", x, lengths)
     places = torch.where(mask, lengths[:, None] - 1 - t, t)
     return x.gather(1, places[:, :, None].expand_as(x))
+
+
+def _mask(who: str, x: Tensor, lengths: Tensor) -> Tensor:
+    """Return the mask of the sequences in ``x``; refuse too few or too many lengths."""
+    mask = until(lengths, x.shape[1], who)
+    rule = f"be as many as the sequences, {len(x)}"
+    check(len(mask) == len(x), f"{who}: lengths", rule, len(mask))
+    return mask
