@@ -112,3 +112,21 @@ class Vocabulary:
                 place,
             )
         return [self.tokens[place] for place in places]
+
+
+def check_tokens(
+    what: str, x: Tensor, count: int, rows: int | None = None
+) -> None:
+    """Refuse what is no table of indices in a vocabulary of so many tokens."""
+    check(
+        x.ndim == 2 and x.shape[1] > 0 and rows in (None, len(x)),
+        what,
+        f"have the axes ({'B' if rows is None else rows}, T) with T > 0",
+        f"shape {tuple(x.shape)}",
+    )
+    check(
+        x.numel() == 0 or (int(x.min()) >= 0 and int(x.max()) < count),
+        what,
+        f"hold tokens from 0 to {count - 1}",
+        f"some from {x.min()} to {x.max()}" if x.numel() else "none",
+    )

@@ -66,7 +66,7 @@ def test_unknown_tokens():
         Vocabulary("abc", unknown="?")
 
 
-def test_refusals():
+def test_refusals(unchecked):
     with pytest.raises(ValueError, match="differ; got 'a' twice"):
         Vocabulary("aba")
     with pytest.raises(ValueError, match="at least one member"):
