@@ -10,7 +10,7 @@ from jaxtyping import Float, Int64
 from torch import Generator, Tensor
 
 from dlcore._check import check, check_whole
-from dlcore.embedding import check_tokens
+from dlcore.vocabulary import check_indices
 
 
 def windows(
@@ -43,7 +43,7 @@ def cooccurrence(
         size: number ``C`` of words in the vocabulary.
         r: how far company reaches.
     """
-    check_tokens("cooccurrence: tokens", tokens, size)
+    check_indices("cooccurrence: tokens", tokens, size)
     words, company = pairs(tokens, r)
     cells = torch.bincount(words * size + company, minlength=size * size)
     return cells.view(size, size).to(torch.get_default_dtype())

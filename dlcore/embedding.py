@@ -8,9 +8,9 @@ from a word.
 import torch
 from jaxtyping import Float, Int64
 from torch import Generator, Tensor, nn
-from torch.nn.functional import logsigmoid
 
 from dlcore._check import check, check_whole
+from dlcore.vocabulary import check_indices
 
 
 class Embedding(nn.Module):
@@ -41,7 +41,7 @@ class Embedding(nn.Module):
         self, tokens: Int64[Tensor, "*axes"]
     ) -> Float[Tensor, "*axes D"]:
         """Look up the rows of tokens."""
-        check_tokens("Embedding: tokens", tokens, len(self.E))
+        check_indices("Embedding: tokens", tokens, len(self.E))
         rows = self.E.index_select(0, tokens.flatten())
         return rows.view(*tokens.shape, self.E.shape[1])
 
@@ -85,7 +85,7 @@ class TwoTables(nn.Module):
         self, given: Int64[Tensor, "B *K"], words: Int64[Tensor, "B k"]
     ) -> Float[Tensor, "B k"]:
         """Return the scores of a few words per row, without computing the others."""
-        check_tokens("score: words", words, len(self.W))
+        check_indices("score: words", words, len(self.W))
         h = self.hidden(given)
         check(
             words.ndim == 2 and len(words) == len(h),
@@ -128,24 +128,6 @@ class CBOW(TwoTables):
         return self.embedding(given).mean(dim=1)
 
 
-def negative_sampling(scores: Float[Tensor, "B k"]) -> Float[Tensor, ""]:
-    r"""Return the mean cost of telling a true neighbour from drawn ones.
-
-    .. math:: \ell = -\log \sigma(s_0) - \sum_{j=1}^{k} \log \sigma(-s_j)
-
-    Args:
-        scores: of the true one in the first column, of those drawn in the others.
-    """
-    check(
-        scores.ndim == 2 and len(scores) > 0 and scores.shape[1] > 1,
-        "negative_sampling: scores",
-        "have a true neighbour and at least one drawn in each row",
-        f"shape {tuple(scores.shape)}",
-    )
-    true, drawn = scores[:, 0], scores[:, 1:]
-    return -(logsigmoid(true) + logsigmoid(-drawn).sum(dim=1)).mean()
-
-
 def cosine(
     X: Float[Tensor, "A D"], Y: Float[Tensor, "C D"]
 ) -> Float[Tensor, "A C"]:
@@ -170,7 +152,7 @@ def neighbours(
         k: how many.
         without: rows that are nobody's neighbours.
     """
-    check_tokens("neighbours: of", of, len(X))
+    check_indices("neighbours: of", of, len(X))
     check_whole("neighbours: k", k, 1)
     most = len(X) - 1 - len(without)
     check(k <= most, "neighbours: k", f"be at most {most}, the others", k)
@@ -184,21 +166,6 @@ def bag_of_words(
     tokens: Int64[Tensor, "B T"], size: int
 ) -> Float[Tensor, "B C"]:
     """Count the words of each row: the sum of their one-hot vectors."""
-    check_tokens("bag_of_words: tokens", tokens, size)
+    check_indices("bag_of_words: tokens", tokens, size)
     counts = torch.zeros(len(tokens), size)
     return counts.scatter_add_(1, tokens, torch.ones(tokens.shape))
-
-
-def check_tokens(what: str, tokens: Tensor, size: int) -> None:
-    """Refuse tokens that are no rows of a table."""
-    check(
-        tokens.dtype == torch.long,
-        what,
-        "be whole numbers (torch.long)",
-        tokens.dtype,
-    )
-    if tokens.numel():
-        low, high = int(tokens.min()), int(tokens.max())
-        worst = low if low < 0 else high
-        must = f"lie between 0 and {size - 1}, the rows of the table"
-        check(low >= 0 and high < size, what, must, worst)

@@ -9,7 +9,7 @@ scores of :math:`k` classes drawn from a **noise** distribution :math:`q` instea
 from math import log
 
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Bool, Float, Int64
 from torch import Generator, Tensor
 from torch.nn.functional import logsigmoid
 
@@ -106,6 +106,30 @@ def importance_loss(
     """  # noqa: D205
     k = _check_draws("importance_loss", o, o_y)
     return torch.logsumexp(o - log_q, dim=-1) - log(k) - o_y
+
+
+def anchored_loss(
+    o_y: Float[Tensor, "B"],
+    o: Float[Tensor, "B k"],
+    log_q: Float[Tensor, "#B k"],
+    hit: Bool[Tensor, "B k"],
+) -> Float[Tensor, "B"]:
+    r"""Return :math:`\log \hat Z - o_y` with the term of :math:`y` in :math:`\hat Z` for sure.
+
+    The draws estimate the other terms only,
+    :math:`\hat Z = e^{o_y} + \frac1k \sum_{c_i \ne y} e^{o_i} / q_i`. This is unbiased
+    too, and never less than :math:`e^{o_y}`, so that the loss cannot fall below zero.
+
+    Args:
+        o_y: scores of the classes :math:`y`.
+        o: scores of the draws.
+        log_q: log-probabilities of the draws.
+        hit: where a draw is :math:`y` itself.
+    """
+    k = _check_draws("anchored_loss", o, o_y)
+    rest = (o - log_q - log(k)).masked_fill(hit, -torch.inf)
+    terms = torch.cat([o_y[:, None], rest], dim=1)
+    return torch.logsumexp(terms, dim=1) - o_y
 
 
 def negative_sampling_loss(

@@ -1,4 +1,4 @@
-r"""t-SNE: a map in which near points stay near.
+r"""A map in which near points stay near: t-SNE.
 
 Neighbours in the data have probabilities :math:`p_{ij}`, neighbours in the map
 :math:`q_{ij}`; the map is moved until :math:`\operatorname{KL}(p \,\|\, q)` is small.

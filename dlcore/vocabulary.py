@@ -114,19 +114,24 @@ class Vocabulary:
         return [self.tokens[place] for place in places]
 
 
+def check_indices(what: str, x: Tensor, count: int) -> None:
+    """Refuse what is no index into a table of so many rows."""
+    check(x.dtype == torch.long, what, "be whole numbers (torch.long)", x.dtype)
+    if x.numel():
+        low, high = int(x.min()), int(x.max())
+        worst = low if low < 0 else high
+        must = f"lie between 0 and {count - 1}, the rows of the table"
+        check(low >= 0 and high < count, what, must, worst)
+
+
 def check_tokens(
     what: str, x: Tensor, count: int, rows: int | None = None
 ) -> None:
-    """Refuse what is no table of indices in a vocabulary of so many tokens."""
+    """Refuse what is no batch of sequences of tokens, of which there are so many."""
     check(
         x.ndim == 2 and x.shape[1] > 0 and rows in (None, len(x)),
         what,
         f"have the axes ({'B' if rows is None else rows}, T) with T > 0",
         f"shape {tuple(x.shape)}",
     )
-    check(
-        x.numel() == 0 or (int(x.min()) >= 0 and int(x.max()) < count),
-        what,
-        f"hold tokens from 0 to {count - 1}",
-        f"some from {x.min()} to {x.max()}" if x.numel() else "none",
-    )
+    check_indices(what, x, count)

@@ -147,8 +147,11 @@ X = torch.zeros(1, 3, dtype=torch.long)
     ("call", "message"),
     [
         (lambda: BERT(7, 2, 8, 2, 1)(X), "context of 2 tokens; got 3"),
-        (lambda: BERT(7, 5, 8, 2, 1)(X + 7), "hold tokens from 0 to 6"),
-        (lambda: BERT(7, 5, 8, 2, 1)(X, X + 2), "segments must hold tokens"),
+        (lambda: BERT(7, 5, 8, 2, 1)(X + 7), "lie between 0 and 6"),
+        (
+            lambda: BERT(7, 5, 8, 2, 1)(X, X + 2),
+            "segments must lie between 0 and 1",
+        ),
         (lambda: BERT(7, 5, 8, 3, 1), "be a multiple of num_heads = 3"),
         (
             lambda: hide(X, X == 0, 4, (5, 9), generator(), 1.5),

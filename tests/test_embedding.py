@@ -12,7 +12,6 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.metrics.pairwise import cosine_similarity
 from sklearn.neighbors import NearestNeighbors
 from torch import nn
-from torch.nn.functional import binary_cross_entropy_with_logits
 
 from dlcore.company import (
     cooccurrence,
@@ -29,7 +28,6 @@ from dlcore.embedding import (
     SkipGram,
     bag_of_words,
     cosine,
-    negative_sampling,
     neighbours,
 )
 
@@ -99,15 +97,6 @@ def test_a_few_scores_are_those_among_all(rng, C, D, B, k):
         torch.testing.assert_close(
             model.score(words, some), every.gather(1, some)
         )
-
-
-def test_negative_sampling_is_a_sum_of_binary_cross_entropies():
-    scores = torch.tensor([[1.5, -2, 0.5], [0, 3, -1]]).double()
-    labels = torch.tensor([[1.0, 0, 0], [1, 0, 0]]).double()
-    theirs = binary_cross_entropy_with_logits(scores, labels) * 3
-    torch.testing.assert_close(negative_sampling(scores), theirs)
-    zeros = negative_sampling(torch.zeros(4, 6))
-    assert zeros.item() == pytest.approx(6 * math.log(2))
 
 
 @given(seeds, sizes, st.integers(2, 12), st.integers(1, 4))
@@ -207,7 +196,6 @@ def refusals():
         (lambda: CBOW(3, 2)(text[:, None][:, :0]), "one token or more"),
         (lambda: SkipGram(3, 2)(text[None]), "must be a row of tokens"),
         (lambda: SkipGram(3, 2).score(text, text[None]), "each of the 3"),
-        (lambda: negative_sampling(torch.ones(3, 1)), "at least one drawn"),
         (lambda: windows(text, 2), r"row of 5 or more; got shape \(3,\)"),
         (lambda: windows(text, 0), "whole number from 1 on"),
         (lambda: pairs(text[:1], 1), "row of 2 or more"),

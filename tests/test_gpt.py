@@ -71,7 +71,7 @@ def test_parameters_are_twelve_times_the_square_of_the_width_per_layer():
             lambda n: n(torch.zeros(1, 7, dtype=torch.long)),
             "no longer than the context of 6 tokens; got 7. Cut the beginning",
         ),
-        (lambda n: n(torch.tensor([[7]])), "hold tokens from 0 to 6"),
+        (lambda n: n(torch.tensor([[7]])), "lie between 0 and 6"),
         (lambda n: n.begin(0), "B must be a whole number from 1 on"),
         (lambda n: GPT(7, 0, 8, 2, 1), "context must be a whole number"),
         (lambda n: GPT(7, 6, 8, 3, 1), "be a multiple of num_heads = 3"),

@@ -1,5 +1,7 @@
 """Tests of dlcore.memory_tasks."""
 
+from itertools import pairwise
+
 import pytest
 import torch
 from draws import seeds
@@ -61,7 +63,7 @@ def test_waits_are_counted_from_the_spike_before(rng, T, least, more):
     for row, waits in zip(x[:, :, 0].tolist(), since.tolist(), strict=True):
         at = [t for t in range(T) if row[t]]
         assert at[0] == 0
-        gaps = [b - a for a, b in zip(at, at[1:], strict=False)]
+        gaps = [b - a for a, b in pairwise(at)]
         assert all(least <= gap <= least + more for gap in gaps)
         assert T - at[-1] <= least + more
         for t in range(T):

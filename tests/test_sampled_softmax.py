@@ -13,6 +13,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
 from dlcore.sampled_softmax import (
     Noise,
+    anchored_loss,
     importance_loss,
     importance_weights,
     nce_loss,
@@ -87,6 +88,23 @@ def test_estimate_of_the_normaliser_is_unbiased(rng, k):
         )
         mean += q[rows].prod() * loss.exp()[0]
     assert torch.isclose(mean, o.exp().sum())
+
+
+@given(seeds, st.integers(1, 4))
+def test_anchored_normaliser_is_unbiased_and_at_least_its_anchor(rng, k):
+    C, y = 3, 1
+    o, q = scores(rng, C), simplex(rng, C)
+    q = q / q.sum()
+    rows = torch.tensor([*product(range(C), repeat=k)])
+    loss = anchored_loss(
+        o[y].expand(len(rows)), o[rows], q.log()[rows], rows == y
+    )
+    assert (loss >= 0).all()
+    Z = (q[rows].prod(dim=1) * (loss + o[y]).exp()).sum()
+    assert torch.isclose(Z, o.exp().sum())
+    only = torch.full((1, k), y)
+    sure = anchored_loss(o[y][None], o[only], q.log()[only], only == y)
+    assert sure.item() == 0
 
 
 @given(seeds)

@@ -106,8 +106,8 @@ def test_count_of_the_base_model():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda n, x: n(x + 6, x), "x must hold tokens from 0 to 6; got some"),
-        (lambda n, x: n(x, x - 1), "y must hold tokens from 0 to 4"),
+        (lambda n, x: n(x + 6, x), "x must lie between 0 and 6"),
+        (lambda n, x: n(x, x - 1), "y must lie between 0 and 4"),
         (lambda n, x: n(x, x[:1]), "y must have the axes (2, T) with T > 0"),
         (lambda n, x: n(x[:, :0], x), "x must have the axes (B, T) with T > 0"),
         (lambda n, x: n(x, x, torch.tensor([4, 1])), "lengths"),
