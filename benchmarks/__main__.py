@@ -15,6 +15,7 @@ import numpy as np
 import torch
 
 from dlcore import optim
+from dlcore.attention import MultiHeadAttention, attend
 from dlcore.autograd import Tensor, cross_entropy
 from dlcore.batchnorm import BatchNorm2d
 from dlcore.conv import conv2d
@@ -169,6 +170,43 @@ def linear_recurrence(times: int, units: int) -> tuple[Work, Work]:
     return work(scan), work(scan_loop)
 
 
+def attention(times: int) -> tuple[Work, Work]:
+    """Return the formula on 8 sequences with 4 heads of 64, forward and backward."""
+    torch.manual_seed(0)
+    QKV = [torch.randn(8, 4, times, 64, requires_grad=True) for _ in "QKV"]
+    delta = torch.randn(8, 4, times, 64)
+
+    def ours() -> None:
+        torch.autograd.grad(attend(*QKV)[0], QKV, delta)
+
+    def theirs() -> None:
+        Y = torch.nn.functional.scaled_dot_product_attention(*QKV)
+        torch.autograd.grad(Y, QKV, delta)
+
+    return ours, theirs
+
+
+def multi_head(times: int, width: int) -> tuple[Work, Work]:
+    """Return the layer with 8 heads on 8 sequences, forward and backward.
+
+    Both return the weights of all heads.
+    """
+    torch.manual_seed(0)
+    x = torch.randn(8, times, width, requires_grad=True)
+    delta = torch.randn(8, times, width)
+    mine = MultiHeadAttention(width, 8)
+    other = torch.nn.MultiheadAttention(width, 8, batch_first=True)
+
+    def ours() -> None:
+        torch.autograd.grad(mine(x, x)[0], [x, *mine.parameters()], delta)
+
+    def theirs() -> None:
+        Y = other(x, x, x, average_attn_weights=False)[0]
+        torch.autograd.grad(Y, [x, *other.parameters()], delta)
+
+    return ours, theirs
+
+
 def main() -> None:
     """Print the table."""
     torch.set_num_threads(1)
@@ -192,6 +230,9 @@ def main() -> None:
         "GRU, T = 50": recurrence(GRU, torch.nn.GRU, 50),
         "GRU, T = 200": recurrence(GRU, torch.nn.GRU, 200),
         "scan beside a loop, T = 4096": linear_recurrence(4096, 64),
+        "attention, T = 256": attention(256),
+        "attention, T = 1024": attention(1024),
+        "multi-head attention, T = 256": multi_head(256, 256),
     }
     print("| work | ours, ms | PyTorch, ms | ratio |")
     print("| --- | --- | --- | --- |")

@@ -10,6 +10,7 @@ from typing import TypeAlias
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Generator, Tensor, nn
+from torch.nn.functional import linear
 
 from dlcore._check import check, check_whole
 
@@ -82,7 +83,7 @@ class Recurrent(nn.Module):
         if mask is not None:
             x = x.masked_fill(~mask[:, :, None], 0)
         outputs = []
-        for t, z in enumerate((x.transpose(0, 1) @ self.V.T + self.b).unbind()):
+        for t, z in enumerate(linear(x.transpose(0, 1), self.V, self.b)):
             new = self.step(z, state)
             if mask is not None:
                 going = mask[:, t, None]
@@ -177,7 +178,7 @@ class LSTM(Recurrent):
 
     def step(self, z: Tensor, state: State) -> State:  # noqa: D102
         h, c = state
-        i, f, candidate, o = (z + h @ self.U.T).chunk(4, dim=1)
+        i, f, candidate, o = torch.addmm(z, h, self.U.T).chunk(4, dim=1)
         c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(candidate)
         return torch.sigmoid(o) * torch.tanh(c), c
 
@@ -221,7 +222,7 @@ class PeepholeLSTM(LSTM):
 
     def step(self, z: Tensor, state: State) -> State:  # noqa: D102
         h, c = state
-        i, f, candidate, o = (z + h @ self.U.T).chunk(4, dim=1)
+        i, f, candidate, o = torch.addmm(z, h, self.U.T).chunk(4, dim=1)
         i, f = (
             torch.sigmoid(i + self.p[0] * c),
             torch.sigmoid(f + self.p[1] * c),
