@@ -139,12 +139,21 @@ class HierarchicalSoftmax(nn.Module):
         C, depth = len(codes), max(map(len, codes))
         place = {name: i for i, name in enumerate(names)}
         place |= {code: -1 - c for c, code in enumerate(codes)}
-        nodes = torch.zeros(C, depth, dtype=torch.long)
-        signs = torch.zeros(C, depth)
-        for c, code in enumerate(codes):
-            for i, bit in enumerate(code):
-                nodes[c, i] = place[code[:i]]
-                signs[c, i] = 1 if bit == "1" else -1
+        nodes = torch.tensor(
+            [
+                [place[code[:i]] for i in range(len(code))]
+                + [0] * (depth - len(code))
+                for code in codes
+            ],
+            dtype=torch.long,
+        ).reshape(C, depth)
+        signs = torch.tensor(
+            [
+                [1.0 if bit == "1" else -1.0 for bit in code]
+                + [0.0] * (depth - len(code))
+                for code in codes
+            ]
+        ).reshape(C, depth)
         pairs = [[place[name + "0"], place[name + "1"]] for name in names]
         self.sparse = sparse
         self.register_buffer("nodes", nodes)
