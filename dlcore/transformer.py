@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Bool, Float, Int, Int64
 from torch import Tensor, nn
 
-from dlcore._check import check_whole
+from dlcore._check import check, check_whole
 from dlcore.attention import causal_mask
 from dlcore.positions import sinusoidal
 from dlcore.recurrent import until
@@ -16,7 +16,8 @@ class Transformer(nn.Module):
     r"""The encoder and decoder of Vaswani et al. (2017).
 
     A token enters as :math:`\sqrt{D}\, e + p_t`, with its embedding and the encoding of its
-    place; the decoder sees the tokens written so far, and the memory of what was read.
+    place (a learned one with the same factor as the embedding); the decoder sees the tokens
+    written so far, and the memory of what was read.
 
     Args:
         sources: number of tokens that can be read.
@@ -27,6 +28,8 @@ class Transformer(nn.Module):
         d_ff: hidden units at each place; without it, four times the width.
         norm_first: where the norms stand. If first, another one follows the last layer.
         dropout: probability of dropping, on the inputs and on what a sublayer adds.
+        places: how many places there are, each with a learned vector, for both sides;
+            without it they are sinusoidal, and there are as many as needed.
     """
 
     def __init__(
@@ -39,11 +42,15 @@ class Transformer(nn.Module):
         d_ff: int | None = None,
         norm_first: bool = True,
         dropout: float = 0.0,
+        places: int | None = None,
     ) -> None:
         super().__init__()
         check_whole("Transformer: sources", sources, 1)
         check_whole("Transformer: targets", targets, 1)
+        if places is not None:
+            check_whole("Transformer: places", places, 1)
         self.d_model = d_model
+        self.places = None if places is None else embedding(places, d_model)
         self.read = embedding(sources, d_model)
         self.write = embedding(targets, d_model)
 
@@ -127,7 +134,14 @@ class Transformer(nn.Module):
 
     def _enter(self, embed: nn.Embedding, x: Tensor, first: int = 0) -> Tensor:
         t = torch.arange(first, first + x.shape[1])
-        p = sinusoidal(t, self.d_model).to(embed.weight)
+        if self.places is None:
+            p = sinusoidal(t, self.d_model).to(embed.weight)
+        else:
+            most = self.places.num_embeddings
+            rule = f"have at most {most} places, one for each learned vector"
+            last = first + x.shape[1]
+            check(last <= most, "Transformer: a text", rule, last)
+            p = self.d_model**0.5 * self.places(t)
         entered: Tensor = self.dropout(self.d_model**0.5 * embed(x) + p)
         return entered
 

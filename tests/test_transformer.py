@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from test_transformer_block import copy_block, randomised
 from torch import nn
 
+from dlcore.attention import causal_mask
 from dlcore.decoding import beam_search
 from dlcore.positions import sinusoidal
 from dlcore.transformer import Transformer
@@ -80,6 +81,23 @@ def test_steps_give_what_the_parallel_form_gives(rng, B, T, S):
         torch.testing.assert_close(p, whole[:, t])
 
 
+@given(seeds, st.integers(1, 5))
+def test_learned_places_enter_both_sides_and_every_step(rng, T):
+    net = randomised(Transformer(7, 5, 8, 2, 1, places=6).double(), rng)
+    x, y = tokens(rng, 7, 2, 6), tokens(rng, 5, 2, T)
+    whole = torch.log_softmax(net(x, y), dim=-1)
+    cache = net.begin(x)
+    for t in range(T):
+        p, cache = net.step(y[:, t], cache)
+        torch.testing.assert_close(p, whole[:, t])
+    entered = 8**0.5 * (net.read(x) + net.places.weight)
+    torch.testing.assert_close(net.encode(x)[0], net.encoder(entered))
+    memory = net.encode(x)[0]
+    written = 8**0.5 * (net.write(y) + net.places.weight[:T])
+    behind = net.decoder(written, causal_mask(T), memory)
+    torch.testing.assert_close(net(x, y), net.output(behind))
+
+
 @given(seeds, st.integers(1, 4), st.integers(0, 3))
 def test_padding_changes_nothing(rng, S, more):
     net, x, y = model(rng), tokens(rng, 7, 1, S), tokens(rng, 5, 1, 3)
@@ -113,6 +131,10 @@ def test_count_of_the_base_model():
         (lambda n, x: n(x, x, torch.tensor([4, 1])), "lengths"),
         (lambda n, x: n.greedy(x, 0, 0), "longest must be a whole number"),
         (lambda n, x: Transformer(0, 5, 8, 2, 1), "sources must be a whole"),
+        (
+            lambda n, x: Transformer(7, 5, 8, 2, 1, places=2)(x, x),
+            "a text must have at most 2 places, one for each learned vector; got 3",
+        ),
         (lambda n, x: Transformer(7, 5, 7, 1, 1)(x, x), "d must be even"),
     ],
 )
