@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from dlcore._check import check, check_whole
 from dlcore.attention import causal_mask
-from dlcore.positions import sinusoidal
+from dlcore.positions import BASE, sinusoidal
 from dlcore.recurrent import until
 from dlcore.transformer_block import Cache, Stack
 from dlcore.vocabulary import check_tokens
@@ -30,6 +30,7 @@ class Transformer(nn.Module):
         dropout: probability of dropping, on the inputs and on what a sublayer adds.
         places: how many places there are, each with a learned vector, for both sides;
             without it they are sinusoidal, and there are as many as needed.
+        base: the constant :math:`C` of the sinusoids.
     """
 
     def __init__(
@@ -43,14 +44,14 @@ class Transformer(nn.Module):
         norm_first: bool = True,
         dropout: float = 0.0,
         places: int | None = None,
+        base: float = BASE,
     ) -> None:
         super().__init__()
         check_whole("Transformer: sources", sources, 1)
         check_whole("Transformer: targets", targets, 1)
         if places is not None:
             check_whole("Transformer: places", places, 1)
-        self.d_model = d_model
-        self.places = None if places is None else embedding(places, d_model)
+        self.d_model, self.base = d_model, base
         self.read = embedding(sources, d_model)
         self.write = embedding(targets, d_model)
 
@@ -59,6 +60,11 @@ class Transformer(nn.Module):
         self.decoder = Stack(*sizes, True, norm_first, dropout)
         self.output = nn.Linear(d_model, targets)
         self.dropout = nn.Dropout(dropout)
+        self.places = (
+            None  # drawn last: the other weights do not depend on them
+        )
+        if places is not None:
+            self.places = embedding(places, d_model)
 
     def forward(
         self,
@@ -135,7 +141,7 @@ class Transformer(nn.Module):
     def _enter(self, embed: nn.Embedding, x: Tensor, first: int = 0) -> Tensor:
         t = torch.arange(first, first + x.shape[1])
         if self.places is None:
-            p = sinusoidal(t, self.d_model).to(embed.weight)
+            p = sinusoidal(t, self.d_model, self.base).to(embed.weight)
         else:
             most = self.places.num_embeddings
             rule = f"have at most {most} places, one for each learned vector"

@@ -98,6 +98,22 @@ def test_learned_places_enter_both_sides_and_every_step(rng, T):
     torch.testing.assert_close(net(x, y), net.output(behind))
 
 
+def test_base_is_that_of_the_encoding():
+    net = Transformer(7, 5, 8, 2, 1, base=30)
+    x = torch.tensor([[3, 1, 4]])
+    entered = 8**0.5 * net.read(x) + sinusoidal(torch.arange(3), 8, 30)
+    torch.testing.assert_close(net.encode(x)[0], net.encoder(entered))
+
+
+def test_learned_places_leave_the_other_weights_as_they_are():
+    torch.manual_seed(0)
+    plain = Transformer(7, 5, 8, 2, 1).state_dict()
+    torch.manual_seed(0)
+    learned = Transformer(7, 5, 8, 2, 1, places=6).state_dict()
+    assert learned.keys() - plain.keys() == {"places.weight"}
+    assert all(torch.equal(learned[name], plain[name]) for name in plain)
+
+
 @given(seeds, st.integers(1, 4), st.integers(0, 3))
 def test_padding_changes_nothing(rng, S, more):
     net, x, y = model(rng), tokens(rng, 7, 1, S), tokens(rng, 5, 1, 3)
