@@ -4,6 +4,7 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
+from heapq import heapify, heappop, heappush, heapreplace
 from itertools import pairwise
 from typing import TypeAlias
 
@@ -77,9 +78,9 @@ class WordPiece:
         pieces = sorted(table.singles)
         least = len(SPECIAL) + len(pieces)
         check_whole("WordPiece.train: size", size, least)
-        while len(pieces) < size - len(SPECIAL) and table.pairs:
-            pair = min(table.pairs, key=lambda pair: (-table.gain(pair), pair))
-            if table.gain(pair) <= 0:
+        while len(pieces) < size - len(SPECIAL):
+            pair = table.best()
+            if pair is None:
                 break
             table.join(pair)
             new = joined(*pair)
@@ -123,8 +124,28 @@ class _Table:
         self.pairs: Counter[Pair] = Counter()
         self.total = 0
         self.where: defaultdict[Pair, set[str]] = defaultdict(set)
+        self.around: defaultdict[str, set[Pair]] = defaultdict(set)
         for word in counts:
             self._count(word, +1)
+        self.queue = [(-self.gain(pair), pair) for pair in self.pairs]
+        heapify(self.queue)
+
+    def best(self) -> Pair | None:
+        """Return the pair with the largest gain; None if no pair has one.
+
+        A join changes the gains of pairs with its pieces, which :meth:`join` queues again.
+        All others only fall, because :math:`N` does: a number in the queue is never too
+        small, and the first that is still right is the largest.
+        """
+        while self.queue:
+            queued, pair = self.queue[0]
+            if pair not in self.pairs:
+                heappop(self.queue)
+            elif (gain := self.gain(pair)) == -queued:
+                return pair if gain > 0 else None
+            else:
+                heapreplace(self.queue, (-gain, pair))
+        return None
 
     def gain(self, pair: Pair) -> float:
         """Return by how much the logarithm of the likelihood grows if a pair is joined."""
@@ -150,6 +171,9 @@ class _Table:
                 old = old[2:] if fits else old[1:]
             self.words[word] = new
             self._count(word, +1)
+        for piece in {*pair, joined(*pair)}:
+            for other in self.around[piece]:
+                heappush(self.queue, (-self.gain(other), other))
 
     def _count(self, word: str, sign: int) -> None:
         pieces, n = self.words[word], sign * self.counts[word]
@@ -166,8 +190,12 @@ class _Table:
             (self.where[pair].add if sign > 0 else self.where[pair].discard)(
                 word
             )
+            for piece in pair:
+                self.around[piece].add(pair)
             if self.pairs[pair] == 0:
                 del self.pairs[pair]
+                for piece in pair:
+                    self.around[piece].discard(pair)
 
 
 def _phi(n: int) -> float:
