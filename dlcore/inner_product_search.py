@@ -59,8 +59,8 @@ def collision_probability(
     r"""Return the probability that two vectors share a bucket in one table or more.
 
     A random hyperplane does not separate them with probability
-    :math:`1 - \theta / \pi`, so it is :math:`1 - (1 - (1 - \theta / \pi)^b)^L` for
-    :math:`b` bits and :math:`L` tables.
+    :math:`1 - \theta / \pi`, so it is :math:`1 - (1 - (1 - \theta / \pi)^m)^L` for
+    :math:`m` bits and :math:`L` tables.
     """
     check_whole("collision_probability: bits", bits, 1)
     check_whole("collision_probability: tables", tables, 1)
