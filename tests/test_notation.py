@@ -31,7 +31,8 @@ FUNCTIONS = {
     for info in pkgutil.iter_modules(dlcore.__path__)
     if info.name != "autograd"  # has the names of others, for tensors
     for name, function in inspect.getmembers(
-        importlib.import_module(f"dlcore.{info.name}"), inspect.isfunction
+        importlib.import_module(f"dlcore.{info.name}"),
+        lambda member: inspect.isfunction(member) or inspect.isclass(member),
     )
     if function.__module__ == f"dlcore.{info.name}"
 }
@@ -47,7 +48,9 @@ def names():
     arrays["z"] = X[:, 0] ** 2
     matrices = {"W": rng.normal(size=(m, n)), "A": X[:n]}
     matrices["layers"] = [(matrices["W"], np.ones(m))]
-    sizes = {"s": s, "n": n, "m": m, "t": 0}
+    for letter in "QKVE":
+        matrices[letter] = torch.ones(m, n)
+    sizes = {"s": s, "n": n, "m": m, "t": 0, "v": 1}
     return (
         {"np": np, "math": math, "rng": rng}
         | numbers
