@@ -60,11 +60,8 @@ class Transformer(nn.Module):
         self.decoder = Stack(*sizes, True, norm_first, dropout)
         self.output = nn.Linear(d_model, targets)
         self.dropout = nn.Dropout(dropout)
-        self.places = (
-            None  # drawn last: the other weights do not depend on them
-        )
-        if places is not None:
-            self.places = embedding(places, d_model)
+        # drawn last, so that the other weights do not depend on them
+        self.places = None if places is None else embedding(places, d_model)
 
     def forward(
         self,
