@@ -1,0 +1,1 @@
+"""Hand out, grade and return assignments; ``python -m classroom --help`` tells how."""

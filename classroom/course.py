@@ -1,0 +1,167 @@
+"""A course: the folder in which a teacher keeps releases, submissions and marks."""
+
+import csv
+import os
+import secrets
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from nbgrader.api import Gradebook
+from nbgrader.coursedir import CourseDirectory
+from traitlets.config import Config
+
+from dlcore._check import check
+
+BOOK = Path(__file__).resolve().parents[1]
+ASSIGNMENTS = BOOK / "book" / "assignments"
+CONFIG = "nbgrader_config.py"
+SECRET = "secret.txt"
+COLUMNS = ("id", "first_name", "last_name", "email")
+
+SETTINGS = '''\
+"""Settings of nbgrader for this course. Its exchange and its formgrader work as usual.
+
+Grade with `python -m classroom grade`: it runs students' code in a box. What follows
+keeps `nbgrader autograde`, which does not, from running it.
+"""
+
+from nbgrader.preprocessors import NbGraderPreprocessor
+
+
+class Refuse(NbGraderPreprocessor):
+    def preprocess(self, nb, resources):
+        raise RuntimeError("Grade with: python -m classroom grade")
+
+
+c = get_config()
+c.CourseDirectory.course_id = {course!r}
+c.Autograde.sanitize_preprocessors = [Refuse]
+c.Autograde.autograde_preprocessors = [Refuse]
+'''
+
+
+@dataclass(frozen=True)
+class Course:
+    """The folder of a course, laid out as nbgrader expects it."""
+
+    root: Path
+
+    @property
+    def database(self) -> str:
+        """The address of the gradebook."""
+        return f"sqlite:///{self.root / 'gradebook.db'}"
+
+    @property
+    def secret(self) -> str:
+        """What, with a student's name, seeds the hidden cases; it is never released."""
+        return (self.root / SECRET).read_text().strip()
+
+    def gradebook(self) -> Gradebook:
+        """Open the gradebook; close it, or use it in a ``with`` statement."""
+        return Gradebook(self.database, self.root.name)
+
+    def folder(self, step: str, assignment: str, student: str = ".") -> Path:
+        """Return the folder of a step: source, release, submitted, autograded, feedback."""
+        return self.root / step / student / assignment
+
+    def notebook(self, step: str, assignment: str, student: str = ".") -> Path:
+        """Return the notebook of an assignment in a step."""
+        return self.folder(step, assignment, student) / f"{assignment}.ipynb"
+
+    def settings(self) -> Config:
+        """Return the settings with which nbgrader's converters find this folder."""
+        config = Config()
+        config.CourseDirectory.root = str(self.root)
+        config.CourseDirectory.course_id = self.root.name
+        config.CourseDirectory.db_url = self.database
+        return config
+
+    def directory(self, assignment: str, student: str = "*") -> CourseDirectory:
+        """Return nbgrader's view of one assignment of this course."""
+        config = self.settings()
+        config.CourseDirectory.assignment_id = assignment
+        config.CourseDirectory.student_id = student
+        return CourseDirectory(config=config)
+
+    def students(self) -> list[str]:
+        """Return the ids of all students, in order."""
+        with self.gradebook() as gradebook:
+            return sorted(student.id for student in gradebook.students)
+
+
+def open_course(root: Path) -> Course:
+    """Return the course in a folder that ``start`` made."""
+    ok = (root / SECRET).is_file() and (root / CONFIG).is_file()
+    hint = f"Make one with: python -m classroom start {root}"
+    check(ok, "COURSE", "be the folder of a course", str(root), hint)
+    return Course(root.resolve())
+
+
+def start(root: Path, students: Path | None = None) -> Course:
+    """Make the folder of a course, or add students to it. What is there stays."""
+    root = root.resolve()
+    outside = root != BOOK and BOOK not in root.parents
+    hint = "Marks and submissions are no part of the book."
+    check(outside, "COURSE", "lie outside the book's folder", str(root), hint)
+    rows = _read_students(students) if students else []
+    root.mkdir(parents=True, exist_ok=True)
+    _keep(root / SECRET, secrets.token_hex(32) + "\n", 0o600)
+    _keep(root / CONFIG, SETTINGS.format(course=root.name), 0o644)
+    course = Course(root)
+    with _programs_in_reach():
+        enrol(course, rows)
+    return course
+
+
+def enrol(course: Course, rows: Iterable[dict[str, str]]) -> None:
+    """Enter students into the gradebook, or change what it says about them."""
+    with course.gradebook() as gradebook:
+        for row in rows:
+            more = {key: row[key] for key in COLUMNS[1:] if row.get(key)}
+            gradebook.update_or_create_student(row["id"], **more)
+
+
+def check_name(what: str, name: str) -> None:
+    """Refuse a name that could not be the name of a folder everywhere."""
+    ok = (
+        bool(name)
+        and len(name) <= 100
+        and all(c.isalnum() or c in "-_.@" for c in name)
+        and name[0].isalnum()
+    )
+    rule = "be made of letters, digits and -_.@, and begin with one of the first two"
+    check(ok, what, rule, repr(name[:100]))
+
+
+def _read_students(file: Path) -> list[dict[str, str]]:
+    with file.open(newline="", encoding="utf-8-sig") as lines:
+        rows = list(csv.DictReader(lines, skipinitialspace=True))
+    ok = bool(rows) and "id" in rows[0]
+    columns = "id, and perhaps first_name, last_name, email"
+    got = ", ".join(map(str, rows[0])) if rows else "no rows"
+    check(ok, str(file), f"be a table with the columns {columns}", got)
+    for row in rows:
+        check_name(f"{file}: id", row["id"])
+    return rows
+
+
+@contextmanager
+def _programs_in_reach() -> Iterator[None]:
+    """Let nbgrader find alembic, which it calls by name when it makes a gradebook."""
+    before = os.environ.get("PATH", os.defpath)
+    here = str(Path(sys.executable).parent)
+    os.environ["PATH"] = os.pathsep.join([here, before])
+    try:
+        yield
+    finally:
+        os.environ["PATH"] = before
+
+
+def _keep(file: Path, text: str, mode: int) -> None:
+    """Write a file that is not there yet."""
+    if not file.exists():
+        file.touch(mode=mode)
+        file.write_text(text)
