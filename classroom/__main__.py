@@ -2,41 +2,243 @@
 
 import argparse
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from classroom.assignment import read
-from classroom.course import ASSIGNMENTS
-from classroom.verify import verify
+from classroom.box import Limits
+from classroom.course import ASSIGNMENTS, open_course, start
+from classroom.results import Result
+
+CYCLE = """\
+A course from Monday to Friday:
+
+  python -m classroom start ~/course --students names.csv
+  python -m classroom release ~/course connectionism
+      hand out ~/course/release/connectionism/connectionism.ipynb
+  python -m classroom collect ~/course connectionism ~/Downloads/submissions.zip
+  python -m classroom grade ~/course connectionism
+      mark written answers in nbgrader's formgrader: cd ~/course && jupyter lab
+  python -m classroom feedback ~/course connectionism
+      give back ~/course/feedback/<student>/connectionism/connectionism.html
+  python -m classroom marks ~/course --csv marks.csv
+
+Every command can be run again. What was graded stays graded until the submission or the
+assignment changes; marks that were given by hand stay. The folder of a course is one of
+nbgrader's, whose exchange and formgrader work in it, and lies outside the book.
+"""
+
+RISK = """\
+Without the box, students' code runs with your rights: it can read and change your files,
+the marks and all submissions, and use your network. Do this only if you have read every
+submission, or on a machine that holds nothing else.
+"""
+
+
+def run_start(options: argparse.Namespace) -> int:
+    """Make the folder of a course, or add students to it."""
+    course = start(options.course, options.students)
+    print(f"{course.root}: {len(course.students())} students")
+    return 0
+
+
+def run_release(options: argparse.Namespace) -> int:
+    """Make the student's version of an assignment."""
+    from classroom.release import release
+
+    print(release(open_course(options.course), options.assignment))
+    return 0
+
+
+def run_collect(options: argparse.Namespace) -> int:
+    """Put submissions in: notebooks named after students, folders, zip archives."""
+    from classroom.submissions import collect
+
+    course, refused = open_course(options.course), 0
+    for one in collect(course, options.assignment, options.files):
+        print(f"{one.student or '?':20} {one.what:12} {one.file}")
+        refused += one.what.startswith("refused")
+    if refused:
+        print(f"{refused} refused")
+    return int(refused > 0)
+
+
+def run_grade(options: argparse.Namespace) -> int:
+    """Run the submissions in a box and enter their marks."""
+    from classroom.grading import Grader
+
+    if not options.boxed:
+        print(RISK, file=sys.stderr)
+    course = open_course(options.course)
+    limits = Limits(seconds=options.seconds)
+    grader = Grader(course, options.assignment, limits, options.boxed)
+    results = grader.grade(
+        options.student, options.again, options.jobs, _progress
+    )
+    most = sum(grader.assignment.points.values())
+    _table(
+        ("student", "status", f"of {most:g}", ""),
+        [(r.student, r.status, f"{r.score:g}", _remark(r)) for r in results],
+    )
+    print(f"Logs: {course.root / 'results' / options.assignment}")
+    return int(any(r.status == "not graded" for r in results))
+
+
+def run_feedback(options: argparse.Namespace) -> int:
+    """Write a page with marks, results and hints for each student."""
+    from classroom.feedback import feedback
+
+    count = 0
+    for _, page in feedback(open_course(options.course), options.assignment):
+        print(page)
+        count += 1
+    print(f"{count} pages")
+    return 0
+
+
+def run_marks(options: argparse.Namespace) -> int:
+    """Show the marks of everyone, with a status beside each, or export them."""
+    from classroom.marks import export, marks
+
+    rows = marks(open_course(options.course), options.assignment)
+    if options.csv:
+        export(rows, options.csv)
+        print(f"{options.csv}: {len(rows)} rows")
+        return 0
+    _table(
+        ("student", "assignment", "status", "points", "", ""),
+        [
+            (
+                *(row.student, row.assignment, row.status),
+                f"{row.points:g} of {row.most:g}",
+                "written answer waits" if row.written else "",
+                "; ".join(filter(None, (row.note, row.flags))),
+            )
+            for row in rows
+        ],
+    )
+    return 0
 
 
 def run_verify(options: argparse.Namespace) -> int:
-    """Check instructors' notebooks, and say what is wrong with them."""
-    files = options.notebooks or sorted(ASSIGNMENTS.glob("*.ipynb"))
+    """Check instructors' notebooks before they are handed out."""
+    from classroom.assignment import read
+    from classroom.verify import verify
+
     wrong = 0
-    for file in files:
-        file = file if file.suffix else ASSIGNMENTS / f"{file}.ipynb"
-        sentences = list(verify(read(file)))
+    for file in options.notebooks or sorted(ASSIGNMENTS.glob("*.ipynb")):
+        path = file if file.suffix else ASSIGNMENTS / f"{file}.ipynb"
+        sentences = list(verify(read(path)))
         wrong += len(sentences)
-        print(f"{file.stem}: {'ready' if not sentences else 'not ready'}")
+        print(f"{path.stem}: {'not ready' if sentences else 'ready'}")
         print("".join(f"  {said}\n" for said in sentences), end="")
     return int(wrong > 0)
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Run one command."""
-    parser = argparse.ArgumentParser(prog="python -m classroom")
-    commands = parser.add_subparsers(required=True)
-    command = commands.add_parser("verify", help=run_verify.__doc__)
-    command.add_argument(
-        "notebooks", nargs="*", type=Path, metavar="ASSIGNMENT"
+def _remark(result: Result) -> str:
+    mistakes = [f"{task}: {name}" for task, name in result.mistakes.items()]
+    return "; ".join(filter(None, (result.note, *result.flags, *mistakes)))
+
+
+def _progress(result: Result, done: int, of: int) -> None:
+    """Show on a terminal how far it is, elsewhere a line for each submission."""
+    text = f"{done} of {of}: {result.student} {result.status}"
+    if sys.stderr.isatty():
+        end = "\n" if done == of else ""
+        print(f"\r\033[K{text}", end=end, file=sys.stderr, flush=True)
+    else:
+        print(text, file=sys.stderr, flush=True)
+
+
+def _table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    lines = [titles, *rows]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(titles))]
+    for line in lines:
+        cells = [c.ljust(w) for c, w in zip(line, widths, strict=True)]
+        print("  ".join(cells).rstrip())
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m classroom",
+        description="Hand out, grade and return assignments.",
+        epilog=CYCLE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    command.set_defaults(run=run_verify)
-    options = parser.parse_args(arguments)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    def command(
+        run: Callable[[argparse.Namespace], int], assignment: str | None = None
+    ) -> argparse.ArgumentParser:
+        name = run.__name__.removeprefix("run_")
+        added = commands.add_parser(
+            name, help=run.__doc__, description=run.__doc__
+        )
+        added.set_defaults(run=run)
+        if run is not run_verify:
+            added.add_argument("course", type=Path, metavar="COURSE")
+        if assignment is not None:
+            added.add_argument(
+                "assignment",
+                nargs=assignment or None,
+                metavar="ASSIGNMENT",
+                default="",
+            )
+        return added
+
+    added = command(run_start)
+    added.add_argument(
+        "--students",
+        type=Path,
+        metavar="CSV",
+        help="a table with the columns id, and perhaps first_name, last_name, email",
+    )
+    command(run_release, "")
+    added = command(run_collect, "")
+    added.add_argument("files", nargs="+", type=Path, metavar="FILE")
+    added = command(run_grade, "")
+    added.add_argument(
+        "--student",
+        action="append",
+        default=[],
+        help="grade only this one; repeat it for more",
+    )
+    added.add_argument(
+        "--again", action="store_true", help="also what has a result already"
+    )
+    added.add_argument(
+        "--jobs", type=int, default=2, help="submissions at a time (default: 2)"
+    )
+    added.add_argument(
+        "--seconds",
+        type=float,
+        default=Limits.seconds,
+        help="of computing for one cell or one task (default: %(default)g)",
+    )
+    added.add_argument(
+        "--unboxed-i-trust-all-submissions",
+        dest="boxed",
+        action="store_false",
+        help=f"do without bubblewrap. {' '.join(RISK.split())}",
+    )
+    command(run_feedback, "")
+    added = command(run_marks, "?")
+    added.add_argument("--csv", type=Path, metavar="FILE", help="write a table")
+    added = command(run_verify)
+    added.add_argument("notebooks", nargs="*", type=Path, metavar="ASSIGNMENT")
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command."""
+    options = _parser().parse_args(arguments)
     try:
         return int(options.run(options))
-    except ValueError as error:
+    except (ValueError, OSError) as error:
         print(error, file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print("Interrupted. Run it again to go on.", file=sys.stderr)
+        return 130
 
 
 if __name__ == "__main__":

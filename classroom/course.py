@@ -4,6 +4,7 @@ import csv
 import os
 import secrets
 import sys
+import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from pathlib import Path
 
 from nbgrader.api import Gradebook
 from nbgrader.coursedir import CourseDirectory
+from sqlalchemy.exc import SAWarning
 from traitlets.config import Config
 
 from dlcore._check import check
@@ -40,6 +42,7 @@ c = get_config()
 c.CourseDirectory.course_id = {course!r}
 c.Autograde.sanitize_preprocessors = [Refuse]
 c.Autograde.autograde_preprocessors = [Refuse]
+c.HTMLExporter.sanitize_html = True  # a notebook may hold any HTML
 '''
 
 
@@ -59,9 +62,11 @@ class Course:
         """What, with a student's name, seeds the hidden cases; it is never released."""
         return (self.root / SECRET).read_text().strip()
 
-    def gradebook(self) -> Gradebook:
-        """Open the gradebook; close it, or use it in a ``with`` statement."""
-        return Gradebook(self.database, self.root.name)
+    @contextmanager
+    def gradebook(self) -> Iterator[Gradebook]:
+        """Open the gradebook, and close it at the end."""
+        with quietly(), Gradebook(self.database, self.root.name) as opened:
+            yield opened
 
     def folder(self, step: str, assignment: str, student: str = ".") -> Path:
         """Return the folder of a step: source, release, submitted, autograded, feedback."""
@@ -146,6 +151,15 @@ def _read_students(file: Path) -> list[dict[str, str]]:
     for row in rows:
         check_name(f"{file}: id", row["id"])
     return rows
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Keep to ourselves what nbgrader's libraries warn its developers of."""
+    with warnings.catch_warnings():
+        for kind in (SAWarning, DeprecationWarning, FutureWarning):
+            warnings.simplefilter("ignore", kind)
+        yield
 
 
 @contextmanager

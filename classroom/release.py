@@ -19,7 +19,7 @@ from nbgrader.preprocessors import (
 from traitlets import List, Unicode
 
 from classroom.assignment import Assignment, read, role
-from classroom.course import ASSIGNMENTS, Course
+from classroom.course import ASSIGNMENTS, Course, quietly
 from dlcore._check import check
 
 EMPTY = 'Checks("", student)'  # in the instructor's notebook
@@ -101,9 +101,11 @@ def release(course: Course, name: str) -> Path:
 def release_read(course: Course, assignment: Assignment) -> Path:
     """Make the student's version of an assignment that was read."""
     checks_cell(assignment.notebook)
-    Release(
-        coursedir=course.directory(assignment.name),
-        visible=assignment.visible(),
-        force=True,
-    ).start()
+    visible = assignment.visible()
+    with quietly():
+        Release(
+            coursedir=course.directory(assignment.name),
+            visible=visible,
+            force=True,
+        ).start()
     return course.notebook("release", assignment.name)

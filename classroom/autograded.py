@@ -1,0 +1,115 @@
+"""Put the instructor's cells, a student's answers and the results into one notebook.
+
+It is the notebook that nbgrader's formgrader and its feedback show. Its tests are those of
+the release, without hidden parts, and its outputs are texts.
+"""
+
+from collections.abc import Mapping
+
+import nbformat
+from nbformat import NotebookNode
+from nbformat.v4 import (
+    new_code_cell,
+    new_markdown_cell,
+    new_output,
+    new_raw_cell,
+)
+
+from classroom.assignment import is_test, role
+from classroom.submissions import Cell, Submission
+
+NEW = {
+    "code": new_code_cell,
+    "markdown": new_markdown_cell,
+    "raw": new_raw_cell,
+}
+CHECKS = "check = Checks(...)  # the cases are left out here"
+
+
+def build(
+    release: NotebookNode,
+    submission: Submission,
+    cells: Mapping[int, tuple[str, str]],
+    results: Mapping[str, tuple[bool, str]],
+    title: str = "",
+) -> NotebookNode:
+    """Build the notebook that shows how a submission was graded.
+
+    Args:
+        release: the student's version as it was handed out.
+        submission: what came back.
+        cells: what the cells printed and how they failed, by their place.
+        results: whether a task was passed, and a sentence about it.
+        title: a text to begin with.
+    """
+    parts = {role(cell, "grade_id"): cell for cell in release.cells}
+    parts.pop(None, None)
+    nodes = [new_markdown_cell(title)] if title else []
+    for place, cell in enumerate(submission.cells):
+        part = parts.get(cell.grade_id)
+        if part is not None and part.cell_type == cell.kind:
+            del parts[cell.grade_id]
+            node = _fill(part, cell)
+        else:
+            node = NEW.get(cell.kind, new_raw_cell)(cell.source)
+        if node.cell_type == "code":
+            node.outputs = _outputs(*cells.get(place, ("", "")))
+        nodes.append(node)
+    nodes += [
+        _fill(part, Cell(part.cell_type, "", "")) for part in parts.values()
+    ]
+    for node in nodes:
+        if is_test(node):
+            node.outputs = _outcome(*results[role(node, "grade_id")])
+    notebook = nbformat.from_dict(release)
+    notebook.cells = nodes
+    return notebook
+
+
+def changed(release: NotebookNode, submission: Submission) -> dict[str, str]:
+    """Return the answers of a student that are not as they were handed out."""
+    handed_out = {
+        role(cell, "grade_id"): cell.source
+        for cell in release.cells
+        if role(cell, "solution")
+    }
+    answers: dict[str, str] = {}
+    for cell in submission.cells:
+        before = handed_out.get(cell.grade_id)
+        if before is not None and cell.source.strip() not in (
+            "",
+            before.strip(),
+        ):
+            answers.setdefault(cell.grade_id, cell.source)
+    return answers
+
+
+def _fill(part: NotebookNode, cell: Cell) -> NotebookNode:
+    """Return a cell of the release, with the student's source if it is an answer."""
+    node = nbformat.from_dict(part)
+    if role(part, "solution"):
+        node.source = cell.source
+    elif "Checks(" in node.source and node.cell_type == "code":
+        node.source = CHECKS
+    return node
+
+
+def _outputs(text: str, error: str) -> list[NotebookNode]:
+    outputs = []
+    if text:
+        outputs.append(new_output("stream", name="stdout", text=text))
+    if error:
+        outputs.append(_error(error))
+    return outputs
+
+
+def _outcome(passed: bool, said: str) -> list[NotebookNode]:
+    if passed:
+        return [new_output("stream", name="stdout", text=said + "\n")]
+    return [_error(said)]
+
+
+def _error(said: str) -> NotebookNode:
+    lines = said.rstrip().splitlines() or [""]
+    name, _, value = lines[-1].partition(": ")
+    return new_output("error", ename=name, evalue=value, traceback=lines)

@@ -1,0 +1,77 @@
+"""Write marks into nbgrader's gradebook, and read them from it."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from nbgrader.api import MissingEntry
+
+from classroom.course import Course
+
+
+class Mark(NamedTuple):
+    """What the gradebook says about one submission."""
+
+    score: float
+    most: float
+    waiting: bool  # for a mark by hand
+
+
+def record(
+    course: Course,
+    assignment: str,
+    student: str,
+    scores: Mapping[str, float],
+    answers: Mapping[str, str],
+    fresh: bool,
+) -> None:
+    """Enter the marks of one submission, all of them or none.
+
+    Marks that were given by hand stay.
+
+    Args:
+        course: whose gradebook it is.
+        assignment: the name of the assignment.
+        student: the id of the student.
+        scores: the marks of the tasks.
+        answers: the answers that the student changed, by the ids of their cells.
+        fresh: whether written answers may have changed since marks were given by hand.
+    """
+    with course.gradebook() as gradebook:
+        gradebook.update_or_create_student(student)
+        submission = gradebook.update_or_create_submission(assignment, student)
+        (notebook,) = submission.notebooks
+        for grade in notebook.grades:
+            if grade.name in scores:
+                grade.auto_score = scores[grade.name]
+                grade.needs_manual_grade = False
+            elif grade.name not in answers:
+                grade.auto_score = 0.0
+                grade.needs_manual_grade = False
+            else:
+                grade.auto_score = None
+                waiting = grade.manual_score is None or fresh
+                grade.needs_manual_grade = waiting
+        for comment in notebook.comments:
+            answered = comment.name in answers
+            comment.auto_comment = None if answered else "No response."
+        gradebook.db.commit()
+
+
+def mark(course: Course, assignment: str, student: str) -> Mark | None:
+    """Return what the gradebook says about a submission, if it knows of one."""
+    with course.gradebook() as gradebook:
+        try:
+            submission = gradebook.find_submission(assignment, student)
+        except MissingEntry:
+            return None
+        return Mark(
+            submission.score,
+            submission.max_score,
+            submission.needs_manual_grade,
+        )
+
+
+def assignments(course: Course) -> list[tuple[str, float]]:
+    """Return the names of all assignments, and what they are worth."""
+    with course.gradebook() as gradebook:
+        return [(a.name, a.max_score) for a in gradebook.assignments]

@@ -1,0 +1,336 @@
+"""Grade the submissions of an assignment, whatever they do.
+
+Student's code runs in boxes, several at a time; everything else happens in this process,
+which never runs any of it. A run that was interrupted goes on where it stopped: what has
+a result for the same submission, assignment and grader is not run again.
+"""
+
+import fcntl
+import hashlib
+import json
+import queue
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TypeVar
+
+import nbformat
+from nbformat import NotebookNode
+
+from classroom import flags, gradebook
+from classroom.assignment import Assignment, is_test, read, role
+from classroom.autograded import build, changed
+from classroom.box import Limits, why_not
+from classroom.course import Course
+from classroom.results import (
+    CRASHED,
+    EMPTY,
+    GRADED,
+    NOT_GRADED,
+    STOPPED,
+    Result,
+    folder,
+    load,
+    save,
+)
+from classroom.running import Program, Run, run
+from classroom.submissions import (
+    MISSING,
+    Submission,
+    examine,
+    submitted,
+    write_whole,
+)
+from dlcore._check import check
+from dlcore.answers import Case, judge
+
+VERSION = 1  # of the grader; change it when results may change
+
+T = TypeVar("T")
+Progress = Callable[[Result, int, int], None]  # a result, how many, of how many
+
+
+@dataclass(frozen=True)
+class Job:
+    """A submission that has to be run."""
+
+    student: str
+    key: str
+    submission: Submission
+    program: Program
+    cases: dict[str, list[Case]]
+
+
+class Grader:
+    """Everything that grading one assignment of a course needs.
+
+    Args:
+        course: the course.
+        name: the name of the assignment.
+        limits: what a submission may use.
+        boxed: run students' code in a box.
+    """
+
+    def __init__(
+        self,
+        course: Course,
+        name: str,
+        limits: Limits | None = None,
+        boxed: bool = True,
+    ) -> None:
+        source = course.notebook("source", name)
+        release = course.notebook("release", name)
+        there = source.is_file() and release.is_file()
+        hint = f"First: python -m classroom release {course.root} {name}"
+        check(there, "ASSIGNMENT", "have been released", repr(name), hint)
+        if boxed:
+            why = why_not()
+            hint = "Install bubblewrap; `grade --help` says what else there is."
+            check(not why, "The box", "work on this machine", why, hint)
+        self.course = course
+        self.name = name
+        self.assignment: Assignment = read(source)
+        self.release: NotebookNode = nbformat.read(release, as_version=4)
+        self.limits = limits or Limits()
+        self.boxed = boxed
+        self._version = digest(
+            str(VERSION), course.secret, source.read_text(), release.read_text()
+        )
+
+    def grade(
+        self,
+        students: Sequence[str] = (),
+        again: bool = False,
+        jobs: int = 2,
+        progress: Progress = lambda *_: None,
+    ) -> list[Result]:
+        """Grade students, by default all of them, and return their results in order."""
+        everyone = {*self.course.students(), *submitted(self.course, self.name)}
+        chosen = sorted(set(students) or everyone)
+        results: dict[str, Result] = {}
+        numbers: queue.SimpleQueue[int] = queue.SimpleQueue()
+        for number in range(jobs):
+            numbers.put(number)
+
+        def take(student: str, result: Result) -> None:
+            results[student] = result
+            progress(result, len(results), len(chosen))
+
+        with (
+            _only_one(self.course, self.name),
+            ThreadPoolExecutor(jobs) as pool,
+        ):
+            running: dict[Future[Run], Job] = {}
+            try:
+                for student in chosen:
+                    job = _safely(student, self._begin, student, again)
+                    if isinstance(job, Result):
+                        take(student, job)
+                        continue
+                    running[pool.submit(self._run, job, numbers)] = job
+                    while len(running) > jobs:
+                        self._wait(running, take)
+                while running:
+                    self._wait(running, take)
+            except BaseException:
+                pool.shutdown(cancel_futures=True)
+                raise
+        return [results[student] for student in chosen]
+
+    def _begin(self, student: str, again: bool) -> Job | Result:
+        """Return a job for a submission that has to be run, or else its result."""
+        submission = examine(self.course, self.name, student)
+        if submission.status == MISSING:
+            return Result(student, MISSING, submission.note)
+        key = digest(self._version, student, submission.digest)
+        before = load(self.course, self.name, student)
+        if before and before.key == key and not again:
+            return before if before.recorded else self._record(before, False)
+        if submission.status:
+            scores = dict.fromkeys(self.assignment.points, 0.0)
+            result = Result(
+                student, submission.status, submission.note, key, scores
+            )
+            return self._keep(result, submission, Run())
+        cases = self.assignment.hidden(student, self.course.secret)
+        program = self._program(student, submission)
+        return Job(student, key, submission, program, cases)
+
+    def _run(self, job: Job, numbers: "queue.SimpleQueue[int]") -> Run:
+        """Run a submission; this is what several threads do at a time."""
+        number = numbers.get()
+        try:
+            arguments = {
+                name: [case.arguments for case in cases]
+                for name, cases in job.cases.items()
+            }
+            return run(job.program, arguments, self.limits, number, self.boxed)
+        finally:
+            numbers.put(number)
+
+    def _wait(
+        self,
+        running: dict[Future[Run], Job],
+        take: Callable[[str, Result], None],
+    ) -> None:
+        """Wait until a run has ended, and enter its result."""
+        for future in wait(running, return_when=FIRST_COMPLETED).done:
+            job = running.pop(future)
+            take(job.student, _safely(job.student, self._finish, job, future))
+
+    def _finish(self, job: Job, future: Future[Run]) -> Result:
+        """Judge what a run has brought, and enter it everywhere."""
+        done = future.result()
+        result = self._judge(job, done)
+        result.seconds = round(done.seconds, 2)
+        return self._keep(result, job.submission, done)
+
+    def _judge(self, job: Job, done: Run) -> Result:
+        answers = changed(self.release, job.submission)
+        result = Result(job.student, GRADED, key=job.key)
+        result.answers = {name: digest(text) for name, text in answers.items()}
+        for name, cases in job.cases.items():
+            self._judge_task(name, cases, done, result)
+        result.flags = [*job.submission.flags, *self._flags(job)]
+        if done.stopped or done.crashed:
+            result.status = STOPPED if done.stopped else CRASHED
+            what = [f"{one} was stopped" for one in done.stopped]
+            what += [f"{one} ended the process" for one in done.crashed]
+            result.note = "; ".join(what) + "."
+        elif not answers and not result.score:
+            result.status = EMPTY
+        return result
+
+    def _judge_task(
+        self, name: str, cases: list[Case], done: Run, result: Result
+    ) -> None:
+        """Enter the mark of a task, and what the student is told about it."""
+        outcomes = done.tasks[name]
+        result.scores[name] = 0.0
+        if isinstance(outcomes, str):
+            result.said[name] = f"{name}: {outcomes}"
+            return
+        verdict = judge(self.assignment.recipes[name].task, cases, outcomes)
+        if verdict.passed:
+            result.scores[name] = self.assignment.points[name]
+            result.said[name] = f"{name}: right in all {len(cases)} cases."
+            return
+        said = f"{name}: {verdict.difference.rule}"
+        if verdict.mistake:
+            result.mistakes[name] = verdict.mistake
+            said += f"\nHint: {verdict.hint}"
+        result.said[name] = said
+
+    def _keep(
+        self, result: Result, submission: Submission, done: Run
+    ) -> Result:
+        """Write the result, the graded notebook and the marks, in this order."""
+        before = load(self.course, self.name, result.student)
+        title = (
+            ""
+            if result.status == GRADED
+            else f"**{result.status}** {result.note}"
+        )
+        notebook = build(
+            self.release,
+            submission,
+            done.cells,
+            {
+                name: (score > 0, result.said.get(name, result.note))
+                for name, score in result.scores.items()
+            },
+            title,
+        )
+        file = self.course.notebook("autograded", self.name, result.student)
+        save(self.course, self.name, result)
+        write_whole(file, nbformat.writes(notebook).encode())
+        return self._record(
+            result, before is None or before.answers != result.answers
+        )
+
+    def _record(self, result: Result, fresh: bool) -> Result:
+        gradebook.record(
+            self.course,
+            self.name,
+            result.student,
+            result.scores,
+            result.answers,
+            fresh,
+        )
+        result.recorded = True
+        save(self.course, self.name, result)
+        return result
+
+    def _program(self, student: str, submission: Submission) -> Program:
+        """Return the cells to run: those handed out first, then the student's own.
+
+        What was handed out is run as it was. Tests are not run, the tasks are called.
+        """
+        given = [
+            cell
+            for cell in self.release.cells
+            if cell.cell_type == "code"
+            and role(cell, "locked")
+            and not is_test(cell)
+        ]
+        known = {
+            cell.source.strip()
+            for cell in self.release.cells
+            if role(cell, "locked") or is_test(cell)
+        }
+        begin = "\n".join(
+            [f"student = {student!r}", *(c.source for c in given)]
+        )
+        own = [
+            (place, cell.source)
+            for place, cell in enumerate(submission.cells)
+            if cell.kind == "code" and cell.source.strip() not in known
+        ]
+        return [(-1, begin), *own]
+
+    def _flags(self, job: Job) -> Iterator[str]:
+        """Yield what the teacher may want to look at."""
+        sources = [source for place, source in job.program if place >= 0]
+        for name, recipe in self.assignment.recipes.items():
+            for used in flags.uses(sources, recipe.without):
+                yield f"{name} should do without {used}"
+        handed_out = {
+            role(cell, "grade_id"): cell.source.strip()
+            for cell in self.release.cells
+            if role(cell, "locked")
+        }
+        for cell in job.submission.cells:
+            if cell.source.strip() != handed_out.get(
+                cell.grade_id, cell.source.strip()
+            ):
+                yield f"the locked cell {cell.grade_id} was changed"
+
+
+def digest(*texts: str) -> str:
+    """Return a text that changes when one of the texts does."""
+    return hashlib.sha256(json.dumps(texts).encode()).hexdigest()
+
+
+def _safely(
+    student: str, function: Callable[..., T], *arguments: object
+) -> T | Result:
+    """Let no error that one submission causes reach the others."""
+    try:
+        return function(*arguments)
+    except Exception as error:
+        note = f"{type(error).__name__}: {error}"
+        return Result(student, NOT_GRADED, note[:500])
+
+
+@contextmanager
+def _only_one(course: Course, name: str) -> Iterator[None]:
+    """Refuse to grade the same assignment twice at the same time."""
+    place = folder(course, name)
+    place.mkdir(parents=True, exist_ok=True)
+    with (place / ".lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            check(False, name, "be graded by one command at a time", "two")
+        yield

@@ -1,0 +1,298 @@
+"""Submissions: put them into the course, and look at them before anything is run.
+
+A submission is untrusted: links, archives and notebooks are read with limits, and what is
+not as it should be is refused with a sentence. Of a notebook only the cells' kinds,
+sources and ids are kept.
+"""
+
+import difflib
+import hashlib
+import json
+import os
+import stat
+import tempfile
+import zipfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
+
+from classroom.course import Course, check_name, enrol
+from dlcore._check import check
+
+MAX_BYTES = 20_000_000  # of a notebook
+MAX_CELLS = 2_000
+MAX_SOURCE = 1_000_000  # characters of one cell
+MAX_MEMBERS = 5_000  # of an archive
+
+MISSING, CORRUPT, REFUSED = "missing", "corrupt", "refused"
+
+
+class Cell(NamedTuple):
+    """What is kept of a cell of a submitted notebook."""
+
+    kind: str
+    source: str
+    grade_id: str
+
+
+@dataclass(frozen=True)
+class Submission:
+    """A submitted notebook, or why there is none.
+
+    Attributes:
+        status: empty if the notebook can be run; otherwise missing, corrupt or refused.
+        note: a sentence about the status.
+        digest: changes when the submission does.
+        cells: the cells of the notebook.
+        flags: what the teacher may want to look at.
+    """
+
+    status: str = ""
+    note: str = ""
+    digest: str = ""
+    cells: tuple[Cell, ...] = ()
+    flags: tuple[str, ...] = ()
+
+
+class Collected(NamedTuple):
+    """What became of one file that was handed in."""
+
+    file: str
+    student: str
+    what: str  # new, replaced, unchanged, or a sentence that says why it was refused
+
+
+def collect(
+    course: Course, assignment: str, sources: Iterable[Path]
+) -> Iterator[Collected]:
+    """Put notebooks, folders and zip archives of them into the course."""
+    known = course.students()
+    for source in sources:
+        for name, data in _open(source):
+            file = f"{source}: {name}" if name != str(source) else name
+            student = _student(name, assignment)
+            try:
+                if isinstance(data, Exception):
+                    raise data
+                _check_student(student, known)
+                if student not in known:
+                    enrol(course, [{"id": student}])
+                    known.append(student)
+                what = _put(course, assignment, student, data)
+            except (ValueError, OSError) as error:
+                what = f"refused: {error}"
+            yield Collected(file, student, what)
+
+
+def examine(course: Course, assignment: str, student: str) -> Submission:
+    """Read the submission of a student, as far as it can be read."""
+    folder = course.folder("submitted", assignment, student)
+    try:
+        if any(place.is_symlink() for place in (folder.parent, folder)):
+            raise ValueError("The folder is a link.")
+        if not folder.is_dir():
+            return Submission(MISSING, "Nothing was handed in.")
+        file, flags = _find(folder, assignment)
+        if file is None:
+            return Submission(MISSING, "There is no notebook.")
+        data = _read_file(file)
+    except (ValueError, OSError) as error:
+        return Submission(REFUSED, str(error), _digest(str(error).encode()))
+    try:
+        notebook = json.loads(data)
+        cells = _cells(notebook)
+    except (ValueError, RecursionError) as error:
+        note = f"It cannot be read as a notebook: {str(error)[:200]}"
+        return Submission(CORRUPT, note, _digest(data))
+    more = [*flags, *_look(notebook, cells)]
+    return Submission("", "", _digest(data), tuple(cells), tuple(more))
+
+
+def submitted(course: Course, assignment: str) -> list[str]:
+    """Return the students who have a folder for this assignment."""
+    root = course.root / "submitted"
+    if not root.is_dir():
+        return []
+    return sorted(
+        place.name
+        for place in root.iterdir()
+        if os.path.lexists(place / assignment)
+    )
+
+
+def _open(source: Path) -> Iterator[tuple[str, bytes | Exception]]:
+    """Yield the names and bytes of all notebooks in a file, folder or archive."""
+    try:
+        if source.is_symlink():
+            raise ValueError("It is a link.")
+        if source.is_dir():
+            for file in sorted(source.rglob("*.ipynb")):
+                if ".ipynb_checkpoints" not in file.parts:
+                    yield str(file), _try_read(file)
+        elif zipfile.is_zipfile(source):
+            yield from _open_zip(source)
+        else:
+            yield str(source), _try_read(source)
+    except (OSError, ValueError, zipfile.BadZipFile) as error:
+        yield str(source), ValueError(str(error))
+
+
+def _open_zip(source: Path) -> Iterator[tuple[str, bytes | Exception]]:
+    with zipfile.ZipFile(source) as archive:
+        members = archive.infolist()
+        few = len(members) <= MAX_MEMBERS
+        check(few, "An archive", f"have ≤ {MAX_MEMBERS} files", len(members))
+        for member in members:
+            name = member.filename
+            hidden = (
+                name.startswith("__MACOSX/") or ".ipynb_checkpoints" in name
+            )
+            if name.endswith(".ipynb") and not hidden:
+                yield name, _try_member(archive, member)
+
+
+def _try_member(
+    archive: zipfile.ZipFile, member: zipfile.ZipInfo
+) -> bytes | Exception:
+    path = PurePosixPath(member.filename)
+    if stat.S_ISLNK(member.external_attr >> 16):
+        return ValueError("It is a link.")
+    if path.is_absolute() or ".." in path.parts:
+        return ValueError("It leads out of the archive.")
+    try:
+        with archive.open(member) as file:
+            return _at_most(file.read(MAX_BYTES + 1))
+    except Exception as error:  # zipfile raises many kinds on broken members
+        return ValueError(f"It cannot be unpacked: {error}")
+
+
+def _try_read(file: Path) -> bytes | Exception:
+    try:
+        return _read_file(file)
+    except (OSError, ValueError) as error:
+        return error
+
+
+def _read_file(file: Path) -> bytes:
+    """Read an ordinary file that is not too big, and follow no link."""
+    try:
+        handle = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError as error:
+        raise ValueError(f"It cannot be opened: {error.strerror}.") from None
+    with os.fdopen(handle, "rb") as opened:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise ValueError("It is not a file.")
+        return _at_most(opened.read(MAX_BYTES + 1))
+
+
+def _at_most(data: bytes) -> bytes:
+    small = len(data) <= MAX_BYTES
+    check(small, "A notebook", f"have ≤ {MAX_BYTES:,} bytes", "more")
+    return data
+
+
+def _student(name: str, assignment: str) -> str:
+    """Guess whose a notebook is: by its name, or by its folder's."""
+    path = PurePosixPath(name)
+    folders = [part for part in path.parent.parts if part != assignment]
+    if path.stem != assignment:
+        return path.stem
+    return folders[-1] if folders else ""
+
+
+def _check_student(student: str, known: list[str]) -> None:
+    hint = "Name the file, or its folder, after the student."
+    check(bool(student), "A notebook", "say whose it is", "only a title", hint)
+    check_name("A student's name", student)
+    if known and student not in known:
+        near = difflib.get_close_matches(student, known, 1)
+        hint = f"Is it {near[0]}?" if near else "Enter the student first."
+        check(False, "A student", "be in the gradebook", repr(student), hint)
+
+
+def _put(course: Course, assignment: str, student: str, data: bytes) -> str:
+    """Write a submission so that it is there as a whole, or not at all."""
+    file = course.notebook("submitted", assignment, student)
+    before = _try_read(file) if os.path.lexists(file) else None
+    if before == data:
+        return "unchanged"
+    write_whole(file, data)
+    now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    write_whole(file.with_name("timestamp.txt"), f"{now}\n".encode())
+    return "new" if before is None else "replaced"
+
+
+def write_whole(file: Path, data: bytes) -> None:
+    """Write a file in one step: whatever happens, it is the old one or the new one."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=file.parent, prefix=".writing-")
+    try:
+        with os.fdopen(handle, "wb") as opened:
+            opened.write(data)
+            opened.flush()
+            os.fsync(handle)
+        os.chmod(name, 0o644)
+        os.replace(name, file)
+    except BaseException:
+        os.unlink(name)
+        raise
+
+
+def _find(folder: Path, assignment: str) -> tuple[Path | None, list[str]]:
+    """Find the notebook of a submission; a single one may have another name."""
+    file = folder / f"{assignment}.ipynb"
+    if os.path.lexists(file):
+        return file, []
+    others = sorted(folder.glob("*.ipynb"))
+    if len(others) > 1:
+        raise ValueError(
+            "There are several notebooks, none with the right name."
+        )
+    if others:
+        return others[0], [f"the notebook is called {others[0].name[:80]}"]
+    return None, []
+
+
+def _cells(notebook: Any) -> list[Cell]:
+    """Return the cells of a notebook of format 4; refuse what is none."""
+    ok = type(notebook) is dict and type(notebook.get("cells")) is list
+    check(ok, "A notebook", "have cells", "something else")
+    few = len(notebook["cells"]) <= MAX_CELLS
+    check(few, "A notebook", f"have ≤ {MAX_CELLS} cells", "more")
+    return [_cell(cell) for cell in notebook["cells"]]
+
+
+def _cell(cell: Any) -> Cell:
+    check(
+        type(cell) is dict, "A cell", "have a kind and a source", "no entries"
+    )
+    kind, source = cell.get("cell_type"), cell.get("source")
+    if type(source) is list and all(type(line) is str for line in source):
+        source = "".join(source)
+    ok = type(kind) is str and type(source) is str
+    check(ok, "A cell", "have a kind and a source", "others")
+    short = len(source) <= MAX_SOURCE
+    check(short, "A cell", f"have ≤ {MAX_SOURCE:,} characters", len(source))
+    role = cell.get("metadata")
+    role = role.get("nbgrader") if type(role) is dict else None
+    grade_id = role.get("grade_id") if type(role) is dict else None
+    clean = source.encode("utf-8", "replace").decode()
+    return Cell(kind, clean, grade_id if type(grade_id) is str else "")
+
+
+def _look(notebook: dict[str, Any], cells: list[Cell]) -> Iterator[str]:
+    """Yield what is unusual about a notebook that can be read."""
+    ids = [cell.grade_id for cell in cells if cell.grade_id]
+    if len(set(ids)) < len(ids):
+        yield "cells were copied, ids appear twice"
+    kernel = notebook.get("metadata")
+    for key in ("kernelspec", "language"):
+        kernel = kernel.get(key) if type(kernel) is dict else None
+    if type(kernel) is str and kernel.lower() != "python":
+        yield f"the kernel's language is {kernel[:40]}"
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
