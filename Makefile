@@ -15,7 +15,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 unexport DLCORE_EXPLORE
 
 .DEFAULT_GOAL := help
-.PHONY: help book test lint package notebooks-test site-test notebooks lab serve bench clean
+.PHONY: help book test lint package notebooks-test site-test notebooks lab serve bench classroom clean
 
 help:  ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -32,7 +32,7 @@ lint: $(READY)  ## check style and types
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 
-package: $(READY)  ## test dlcore, the build's extensions and the rules for notebooks
+package: $(READY)  ## test dlcore, the classroom, the build's extensions and the rules for notebooks
 	@$(BIN)/pytest -q -n auto --ignore tests/test_site.py
 
 notebooks-test: $(READY)  ## execute every notebook and compare with its stored outputs
@@ -56,6 +56,9 @@ serve: book  ## serve the book on http://localhost:8000 (PORT=...)
 
 bench: $(READY)  ## compare the speed of dlcore with PyTorch (two minutes)
 	@$(BIN)/python -m benchmarks
+
+classroom: $(READY)  ## say how to hand out, grade and return assignments
+	@$(BIN)/python -m classroom --help
 
 clean:  ## remove what these commands made
 	rm -rf .venv _build .hypothesis .mypy_cache .pytest_cache .ruff_cache dlcore.egg-info

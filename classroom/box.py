@@ -38,7 +38,9 @@ MAX_LINE = 10_000_000  # bytes of one reply
 CLOCK = 3  # seconds on the clock for each second of computing
 CLOSING = 5  # seconds for what is in a box to end
 TICK = 0.2  # seconds between two looks at time and memory
-FIRST_USER = 64_000  # of the users as whom boxes run if the teacher is root
+NOBODY = "65534"
+FIRST_USER = 1_000_000_000  # of the users as whom boxes of root run
+BOXES = 64  # at a time in one process
 
 
 @dataclass(frozen=True)
@@ -204,11 +206,11 @@ def command(limits: Limits, number: int) -> list[str]:
     rights and becomes a user whom nobody else is, before it enters the namespace.
     """
     root = os.geteuid() == 0
-    user = str(FIRST_USER + number)
+    user = str(FIRST_USER + BOXES * os.getpid() + number % BOXES)
     rights = [f"CAP_{right}" for right in ("SETUID", "SETGID", "SETPCAP")]
     become = ["--reuid", user, "--regid", user, "--clear-groups"]
     give_up = ["--inh-caps=-all", "--bounding-set=-all"]
-    nobody = ["--uid", str(FIRST_USER), "--gid", str(FIRST_USER)]
+    nobody = ["--uid", NOBODY, "--gid", NOBODY]
     alone = ["--unshare-user", "--disable-userns", "--cap-drop", "ALL"]
     return [
         *_prlimit(limits, limits.processes),
