@@ -6,6 +6,7 @@ INSTALLED := .venv/installed
 READY := .venv/ready
 NB ?= $(shell find book -name '*.ipynb' -not -path '*/.ipynb_checkpoints/*' -not -path '*/assignments/*')
 PORT ?= 8000
+PROXY := configurable-http-proxy@5.3.0
 
 # One thread per process: processes that share cores and use all of them fight.
 export OMP_NUM_THREADS = 1
@@ -15,7 +16,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 unexport DLCORE_EXPLORE
 
 .DEFAULT_GOAL := help
-.PHONY: help book test lint package notebooks-test site-test notebooks lab serve bench classroom clean
+.PHONY: help book test lint package notebooks-test site-test hub-test notebooks lab serve bench classroom clean
 
 help:  ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -43,6 +44,13 @@ notebooks-test: $(READY)  ## execute every notebook and compare with its stored 
 
 site-test: book  ## test the rendered book in Chromium
 	@$(BIN)/pytest -q -rs -n auto --dist loadscope tests/test_site.py
+
+hub-test: $(READY)  ## test the classroom on a JupyterHub, installed for it (needs npm)
+	@command -v npm > /dev/null || { \
+		echo 'npm is needed, for the proxy of JupyterHub. On Debian and Ubuntu, install npm.'; exit 1; }
+	@$(BIN)/pip install -q -r classroom/hub/requirements.txt
+	@npm install --silent --no-audit --no-fund --prefix $(BIN)/.. $(PROXY)
+	@$(BIN)/pytest -q -rs tests/classroom/test_hub.py
 
 notebooks: $(READY)  ## execute notebooks in place: all of them, or NB=book/.../x.ipynb
 	@$(BIN)/python book/_ext/run_notebooks.py $(NB)

@@ -1,0 +1,272 @@
+"""Hand out, collect and give back through nbgrader's exchange, as on a JupyterHub.
+
+Everybody can write to the exchange, so what lies there is read as the work of a stranger.
+``nbgrader collect`` follows links with the teacher's rights, and one folder with a strange
+name stops it; what is here does neither.
+"""
+
+import argparse
+import os
+import pwd
+import stat
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import chdir, suppress
+from datetime import datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from nbgrader.apps import NbGrader
+from nbgrader.auth import Authenticator
+from nbgrader.coursedir import CourseDirectory
+from nbgrader.exchange import ExchangeError, ExchangeFactory
+from nbgrader.utils import parse_utc
+from traitlets.config import Config
+
+from classroom.course import Course, check_name, open_course, quietly
+from classroom.submissions import (
+    MAX_BYTES,
+    Collected,
+    collect,
+    write_whole,
+)
+from dlcore._check import check
+
+TIMESTAMP, SECRET = "timestamp.txt", "submission_secret.txt"
+MAX_NOTE = 1_000  # bytes of these two
+
+CYCLE = """\
+With a JupyterHub, these stand for handing out, collecting and giving back:
+
+  python -m classroom.exchange release ~/course connectionism
+      students fetch it, and submit it, in the menu Nbgrader, Assignment List
+  python -m classroom.exchange collect ~/course connectionism
+  python -m classroom grade ~/course connectionism
+  python -m classroom feedback ~/course connectionism
+  python -m classroom.exchange feedback ~/course connectionism
+      students fetch it in the same list
+
+Where the exchange is, nbgrader's settings say (c.Exchange.root), or --exchange.
+"""
+
+
+class Inbound(NamedTuple):
+    """A folder that somebody put into the exchange."""
+
+    name: str
+    student: str
+    time: datetime
+
+
+class Exchange:
+    """The exchange as a teacher uses it, for one assignment of a course.
+
+    Args:
+        course: the course.
+        assignment: the name of the assignment.
+        root: the folder of the exchange, if not the one that nbgrader's settings name.
+    """
+
+    def __init__(
+        self, course: Course, assignment: str, root: Path | None = None
+    ) -> None:
+        self.course = course
+        self.assignment = assignment
+        self._config = _settings(course, root)
+        self.folder = Path(self._nbgrader("List").root, course.root.name)
+
+    def release(self) -> Path:
+        """Put the student's version where students fetch it."""
+        self._nbgrader("ReleaseAssignment", force=True).start()
+        return self.folder / "outbound" / self.assignment
+
+    def collect(self) -> Iterator[Collected]:
+        """Put the latest submission of each student into the course."""
+        latest: dict[str, Inbound] = {}
+        for name in self._names():
+            try:
+                one = _parse(name)
+                check_name("A student's name", one.student)
+                self._check_owner(one)
+            except (ValueError, OSError) as error:
+                yield Collected(name, "", f"refused: {error}")
+                continue
+            if one.student not in latest or latest[one.student].time < one.time:
+                latest[one.student] = one
+        with tempfile.TemporaryDirectory() as place:
+            yield from self._take(list(latest.values()), Path(place))
+
+    def feedback(self) -> Iterator[tuple[str, str]]:
+        """Put each student's page where only that student's server finds it."""
+        pattern = f"*/{self.assignment}/{self.assignment}.html"
+        for page in sorted((self.course.root / "feedback").glob(pattern)):
+            student = page.parents[1].name
+            why = self._not_ready(student, page)
+            if not why:
+                self._nbgrader("ReleaseFeedback", student=student).start()
+            yield student, why or "given back"
+
+    def _names(self) -> list[str]:
+        """Return the folders in the exchange that are for this assignment."""
+        inbound = self.folder / "inbound"
+        hint = f"First: python -m classroom.exchange release {self.course.root}"
+        hint += f" {self.assignment}"
+        check(inbound.is_dir(), "The exchange", "have a folder", inbound, hint)
+        return sorted(
+            name
+            for name in os.listdir(inbound)
+            if name.split("+")[1:2] == [self.assignment]
+        )
+
+    def _check_owner(self, one: Inbound) -> None:
+        """Refuse what another student of the course owns."""
+        owner = os.lstat(self.folder / "inbound" / one.name).st_uid
+        with suppress(KeyError):
+            login = pwd.getpwuid(owner).pw_name
+            others = {*self.course.students()} - {one.student}
+            check(login not in others, "It", "be the student's", f"{login}'s")
+
+    def _take(self, chosen: list[Inbound], place: Path) -> Iterator[Collected]:
+        """Copy submissions to a place of our own, and collect them from there."""
+        notes: dict[str, dict[str, bytes]] = {}
+        names = {one.student: one.name for one in chosen}
+        for one in chosen:
+            try:
+                data, notes[one.student] = self._read(one)
+            except (ValueError, OSError) as error:
+                yield Collected(one.name, one.student, f"refused: {error}")
+                continue
+            write_whole(place / one.student / f"{self.assignment}.ipynb", data)
+        for done in collect(self.course, self.assignment, [place]):
+            if not done.what.startswith("refused"):
+                folder = self.course.folder(
+                    "submitted", self.assignment, done.student
+                )
+                for name, note in notes[done.student].items():
+                    write_whole(folder / name, note)
+            yield done._replace(file=names[done.student])
+
+    def _read(self, one: Inbound) -> tuple[bytes, dict[str, bytes]]:
+        """Read the notebook, and what nbgrader needs to give feedback."""
+        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+        try:
+            folder = os.open(self.folder / "inbound" / one.name, flags)
+        except OSError:
+            raise ValueError("It is not a folder.") from None
+        try:
+            file = f"{self.assignment}.ipynb"
+            names = os.listdir(folder)
+            others = [name for name in names if name.endswith(".ipynb")]
+            if file not in names and len(others) == 1:
+                file = others[0]
+            data = _read_file(folder, file, MAX_BYTES)
+            secret = _read_file(folder, SECRET, MAX_NOTE)
+        finally:
+            os.close(folder)
+        return data, {TIMESTAMP: str(one.time).encode(), SECRET: secret}
+
+    def _not_ready(self, student: str, page: Path) -> str:
+        """Say why a page cannot be given back; else put beside it what that needs."""
+        submitted = self.course.notebook("submitted", self.assignment, student)
+        graded = self.course.notebook("autograded", self.assignment, student)
+        notes = [submitted.with_name(name) for name in (TIMESTAMP, SECRET)]
+        if not all(note.is_file() for note in notes):
+            return "did not hand in through the exchange"
+        times = [file.stat().st_mtime for file in (submitted, graded, page)]
+        if times != sorted(times):
+            return "handed in again: grade, and write feedback, once more"
+        for note in notes:
+            write_whole(page.with_name(note.name), note.read_bytes())
+        return ""
+
+    def _nbgrader(self, step: str, student: str = "*", **more: object):  # type: ignore[no-untyped-def]
+        """Return nbgrader's own class for a step of the exchange."""
+        config = Config(self._config)
+        config.CourseDirectory.assignment_id = self.assignment
+        config.CourseDirectory.student_id = student
+        with quietly():
+            return getattr(ExchangeFactory(config=config), step)(
+                coursedir=CourseDirectory(config=config),
+                authenticator=Authenticator(config=config),
+                config=config,
+                **more,
+            )
+
+
+def _settings(course: Course, root: Path | None) -> Config:
+    """Return what nbgrader's files of settings say, for this course."""
+    with chdir(course.root):
+        app = NbGrader()
+        app.load_config_file()
+    config: Config = app.config
+    config.merge(course.settings())
+    if root is not None:
+        config.Exchange.root = str(root.resolve())
+    return config
+
+
+def _parse(name: str) -> Inbound:
+    """Read what the name of a folder says: student, assignment, time, anything."""
+    parts = name.split("+")
+    check(len(parts) in (3, 4), "A folder", "be named by nbgrader", repr(name))
+    try:
+        return Inbound(name, parts[0], parse_utc(parts[2]))
+    except (ValueError, OverflowError, TypeError):
+        check(False, "A folder", "tell a time", repr(parts[2]))
+        raise
+
+
+def _read_file(folder: int, name: str, most: int) -> bytes:
+    """Read an ordinary file of an open folder that is not too big; follow no link."""
+    try:
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
+        handle = os.open(name, flags, dir_fd=folder)
+    except OSError as error:
+        raise ValueError(f"{name}: {error.strerror}.") from None
+    with os.fdopen(handle, "rb") as opened:
+        ordinary = stat.S_ISREG(os.fstat(handle).st_mode)
+        check(ordinary, name, "be a file", "something else")
+        data = opened.read(most + 1)
+        check(len(data) <= most, name, f"have ≤ {most:,} bytes", "more")
+        return data
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command."""
+    parser = argparse.ArgumentParser(
+        prog="python -m classroom.exchange",
+        description="Hand out, collect and give back through nbgrader's exchange.",
+        epilog=CYCLE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("command", choices=["release", "collect", "feedback"])
+    parser.add_argument("course", type=Path, metavar="COURSE")
+    parser.add_argument("assignment", metavar="ASSIGNMENT")
+    parser.add_argument("--exchange", type=Path, metavar="FOLDER")
+    options = parser.parse_args(arguments)
+    try:
+        course = open_course(options.course)
+        exchange = Exchange(course, options.assignment, options.exchange)
+        return _run(exchange, options.command)
+    except (ValueError, OSError, ExchangeError) as error:
+        print(error, file=sys.stderr)
+        return 2
+
+
+def _run(exchange: Exchange, command: str) -> int:
+    refused = 0
+    if command == "release":
+        print(exchange.release())
+    elif command == "collect":
+        for one in exchange.collect():
+            print(f"{one.student or '?':20} {one.what:12} {one.file}")
+            refused += one.what.startswith("refused")
+    else:
+        for student, what in exchange.feedback():
+            print(f"{student:20} {what}")
+    return int(refused > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
