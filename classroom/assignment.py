@@ -75,9 +75,16 @@ class Recipe:
         return Task(parameters, hints, self.rtol)
 
     def make(self, rng: np.random.Generator) -> list[Case]:
-        """Draw cases and compute what the reference and the mistakes give."""
+        """Draw cases and compute what the reference gives, not yet the mistakes."""
         drawn = [self.inputs(rng) for _ in range(self.cases)]
         return [self._case(arguments) for arguments in [*drawn, *self.edges]]
+
+    def with_mistakes(self, cases: Sequence[Case]) -> list[Case]:
+        """Add to cases what the known mistakes give, where it is not right."""
+        return [
+            case._replace(mistakes=self._wrong(case.arguments, case.answer))
+            for case in cases
+        ]
 
     def _case(self, values: tuple[Any, ...]) -> Case:
         name = self.function.__name__
@@ -92,18 +99,15 @@ class Recipe:
         check(
             not right.why, f"{name}: the solution", "have an answer", right.why
         )
+        return Case(arguments, right.value, {})
+
+    def _wrong(self, arguments: Any, answer: Any) -> dict[str, Outcome]:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             outcomes = {
                 mistake: call(wrong.function, arguments)[0]
                 for mistake, wrong in self.mistakes.items()
             }
-        return Case(arguments, right.value, self._wrong(right.value, outcomes))
-
-    def _wrong(
-        self, answer: Any, outcomes: dict[str, Outcome]
-    ) -> dict[str, Outcome]:
-        """Keep the outcomes that are not the right answer."""
         return {
             mistake: outcome
             for mistake, outcome in outcomes.items()
@@ -178,14 +182,17 @@ class Assignment:
             {
                 name: (
                     recipe.task,
-                    [recipe.make(self.rng(name, i)) for i in range(variants)],
+                    [
+                        recipe.with_mistakes(recipe.make(self.rng(name, i)))
+                        for i in range(variants)
+                    ],
                 )
                 for name, recipe in self.recipes.items()
             }
         )
 
     def hidden(self, student: str, secret: str) -> dict[str, list[Case]]:
-        """Return the hidden cases of a student, for each task."""
+        """Return the hidden cases of a student for each task, without mistakes."""
         return {
             name: recipe.make(self.rng(name, student, secret))
             for name, recipe in self.recipes.items()

@@ -3,6 +3,7 @@
 import csv
 import os
 import secrets
+import shutil
 import sys
 import warnings
 from collections.abc import Iterable, Iterator
@@ -21,6 +22,7 @@ BOOK = Path(__file__).resolve().parents[1]
 ASSIGNMENTS = BOOK / "book" / "assignments"
 CONFIG = "nbgrader_config.py"
 SECRET = "secret.txt"
+STUDENTS = "students.csv"
 COLUMNS = ("id", "first_name", "last_name", "email")
 
 SETTINGS = '''\
@@ -91,6 +93,11 @@ class Course:
         config.CourseDirectory.student_id = student
         return CourseDirectory(config=config)
 
+    @property
+    def has_list(self) -> bool:
+        """Whether the teacher gave a list of students."""
+        return (self.root / STUDENTS).is_file()
+
     def students(self) -> list[str]:
         """Return the ids of all students, in order."""
         with self.gradebook() as gradebook:
@@ -113,6 +120,8 @@ def start(root: Path, students: Path | None = None) -> Course:
     check(outside, "COURSE", "lie outside the book's folder", str(root), hint)
     rows = _read_students(students) if students else []
     root.mkdir(parents=True, exist_ok=True)
+    if students and students.resolve() != root / STUDENTS:
+        shutil.copyfile(students, root / STUDENTS)
     _keep(root / SECRET, secrets.token_hex(32) + "\n", 0o600)
     _keep(root / CONFIG, SETTINGS.format(course=root.name), 0o644)
     course = Course(root)

@@ -43,7 +43,7 @@ from classroom.submissions import (
     write_whole,
 )
 from dlcore._check import check
-from dlcore.answers import Case, judge
+from dlcore.answers import NOT_WRITTEN, Case, judge
 
 VERSION = 1  # of the grader; change it when results may change
 
@@ -198,7 +198,9 @@ class Grader:
             what = [f"{one} was stopped" for one in done.stopped]
             what += [f"{one} ended the process" for one in done.crashed]
             result.note = "; ".join(what) + "."
-        elif not answers and not result.score:
+        elif not answers and all(
+            s.endswith(NOT_WRITTEN) for s in result.said.values()
+        ):
             result.status = EMPTY
         return result
 
@@ -211,11 +213,12 @@ class Grader:
         if isinstance(outcomes, str):
             result.said[name] = f"{name}: {outcomes}"
             return
-        verdict = judge(self.assignment.recipes[name].task, cases, outcomes)
-        if verdict.passed:
+        recipe = self.assignment.recipes[name]
+        if judge(recipe.task, cases, outcomes).passed:
             result.scores[name] = self.assignment.points[name]
             result.said[name] = f"{name}: right in all {len(cases)} cases."
             return
+        verdict = judge(recipe.task, recipe.with_mistakes(cases), outcomes)
         said = f"{name}: {verdict.difference.rule}"
         if verdict.mistake:
             result.mistakes[name] = verdict.mistake

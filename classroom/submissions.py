@@ -76,7 +76,7 @@ def collect(
             try:
                 if isinstance(data, Exception):
                     raise data
-                _check_student(student, known)
+                _check_student(student, known if course.has_list else None)
                 if student not in known:
                     enrol(course, [{"id": student}])
                     known.append(student)
@@ -202,14 +202,14 @@ def _student(name: str, assignment: str) -> str:
     return folders[-1] if folders else ""
 
 
-def _check_student(student: str, known: list[str]) -> None:
+def _check_student(student: str, known: list[str] | None) -> None:
     hint = "Name the file, or its folder, after the student."
     check(bool(student), "A notebook", "say whose it is", "only a title", hint)
     check_name("A student's name", student)
-    if known and student not in known:
+    if known is not None and student not in known:
         near = difflib.get_close_matches(student, known, 1)
-        hint = f"Is it {near[0]}?" if near else "Enter the student first."
-        check(False, "A student", "be in the gradebook", repr(student), hint)
+        hint = f"Is it {near[0]}?" if near else "Add the student to the list."
+        check(False, "A student", "be on the list", repr(student), hint)
 
 
 def _put(course: Course, assignment: str, student: str, data: bytes) -> str:

@@ -106,7 +106,7 @@ def _cases(assignment: Assignment, recipe: Recipe) -> Iterator[str]:
     ]
     said: set[str] = set()
     for word in words:
-        cases = recipe.make(assignment.rng(*word))
+        cases = recipe.with_mistakes(recipe.make(assignment.rng(*word)))
         said |= {*_right(recipe, cases), *_wrong(recipe, cases)}
         said |= {*_constant(recipe, cases)}
     yield from sorted(said)

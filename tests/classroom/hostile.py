@@ -1,0 +1,429 @@
+"""Submissions that cheat, break things or are broken, and what they should get.
+
+Each entry is a function of the student's version, empty and solved, that returns a
+notebook; with the points and the status that it should end with.
+"""
+
+import copy
+import json
+from collections.abc import Callable
+from typing import NamedTuple
+
+from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell, new_output
+from students import add, answer, find
+
+FULL = 17
+# Some answer to each task, all of them wrong.
+GARBAGE = """
+def signed_distance(w, b, X, y): return fake(w, b, X, y)
+def train(X, y, passes): return fake(X, y, passes)
+def certificate(X, y): return fake(X, y)
+def cover_count(s, n): return fake(s, n)
+def hebb(X): return fake(X)
+def energy(W, b, x): return fake(W, b, x)
+def relax(W, b, x): return fake(W, b, x)
+"""
+
+
+class Case(NamedTuple):
+    make: Callable[[NotebookNode, NotebookNode], NotebookNode]
+    points: float
+    status: str = "graded"
+
+
+def cheat(code: str, fake: str = "lambda *a: 0.0") -> Case:
+    """A cell that tampers, and functions that return something fake."""
+
+    def make(empty, solved):
+        return add(empty, f"fake = {fake}\n{GARBAGE}", code)
+
+    return Case(make, 0)
+
+
+def spoil(code: str, points: float = FULL, status: str = "graded") -> Case:
+    """A solved notebook with one more cell, which does something bad."""
+    return Case(lambda empty, solved: add(solved, code), points, status)
+
+
+def one_bad(body: str, status: str) -> Case:
+    """A solved notebook in which one function, worth 2 points, is bad."""
+
+    def make(empty, solved):
+        return answer(solved, hebb=f"def hebb(X):\n    {body}")
+
+    return Case(make, FULL - 2, status)
+
+
+def edited(change: Callable[[NotebookNode], None], points: float) -> Case:
+    """A notebook, solved if it should get points, that was edited in some way."""
+
+    def make(empty, solved):
+        notebook = copy.deepcopy(solved if points else empty)
+        change(notebook)
+        return notebook
+
+    return Case(make, points, "graded" if points else "empty")
+
+
+def _no_tests(notebook: NotebookNode) -> None:
+    notebook.cells = [c for c in notebook.cells if "check(" not in c.source]
+
+
+def _own_tests(notebook: NotebookNode) -> None:
+    for cell in notebook.cells:
+        if "check(" in cell.source:
+            cell.source = "print('right in all 4 cases.')"
+
+
+def _many_points(notebook: NotebookNode) -> None:
+    for cell in notebook.cells:
+        if "nbgrader" in cell.metadata:
+            cell.metadata.nbgrader["points"] = 1000
+
+
+def _all_solutions(notebook: NotebookNode) -> None:
+    for cell in notebook.cells:
+        if "nbgrader" in cell.metadata:
+            cell.metadata.nbgrader.update(
+                solution=True, grade=False, locked=False
+            )
+
+
+def _said_so(notebook: NotebookNode) -> None:
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            said = "hebb: right in all 4 cases.\n"
+            cell.outputs = [new_output("stream", name="stdout", text=said)]
+
+
+def _copied(notebook: NotebookNode) -> None:
+    notebook.cells += copy.deepcopy(notebook.cells)
+    for i, cell in enumerate(notebook.cells):
+        cell.id = f"cell-{i}"
+
+
+def _backwards(notebook: NotebookNode) -> None:
+    head, rest = notebook.cells[:4], notebook.cells[4:]
+    notebook.cells = head + rest[::-1]
+
+
+def _without_metadata(notebook: NotebookNode) -> None:
+    for cell in notebook.cells:
+        cell.metadata = {}
+
+
+def _without_setup(notebook: NotebookNode) -> None:
+    del notebook.cells[1:4]
+
+
+def _in_one_cell(notebook: NotebookNode) -> None:
+    code = [c for c in notebook.cells if c.cell_type == "code"]
+    whole = "\n".join(c.source for c in code if "def " in c.source)
+    notebook.cells = [*notebook.cells[:4], new_code_cell(whole)]
+
+
+def _other_kernel(notebook: NotebookNode) -> None:
+    notebook.metadata.kernelspec = {
+        "name": "ir",
+        "display_name": "R",
+        "language": "R",
+    }
+
+
+def _magics(notebook: NotebookNode) -> None:
+    cell = find(notebook, "hebb-answer")
+    cell.source = "%%time\n" + cell.source
+    find(notebook, "energy-answer").source += (
+        "\n\n%matplotlib inline\n!ls\nimport matplotlib.pyplot as plt\n"
+        "plt.plot([1, 2])\nplt.show()\ndisplay(3)\n%timeit 1 + 1\nenergy?"
+    )
+
+
+HONEST = {
+    "as it should be": edited(lambda n: None, FULL),
+    "cells copied": edited(_copied, FULL),
+    "cells in another order": edited(_backwards, FULL),
+    "metadata lost": edited(_without_metadata, FULL),
+    "set-up deleted": edited(_without_setup, FULL),
+    "all in one cell": edited(_in_one_cell, FULL),
+    "tests deleted": edited(_no_tests, FULL),
+    "another kernel": edited(_other_kernel, FULL),
+    "magics and plots": edited(_magics, FULL),
+    "a syntax error somewhere": spoil("def broken(:"),
+    "an error somewhere": spoil("1 / 0"),
+    "waits for input": spoil("input('your name?')"),
+    "calls exit": spoil("exit()"),
+    "raises SystemExit": spoil("import sys; sys.exit(1)"),
+    "prints a lot": spoil("for i in range(200_000): print('x' * 1000)"),
+    "one function raises": one_bad("raise RuntimeError('no')", "graded"),
+}
+
+TAMPERING = {
+    "nothing done": edited(lambda n: None, 0),
+    "own tests": edited(_own_tests, 0),
+    "own points": edited(_many_points, 0),
+    "everything a solution": edited(_all_solutions, 0),
+    "outputs that say so": edited(_said_so, 0),
+    "patched assert": cheat(
+        "import builtins\nbuiltins.AssertionError = builtins.Warning"
+    ),
+    "patched builtins": cheat(
+        "import builtins\n"
+        "builtins.all = builtins.any = builtins.isinstance = lambda *a: True\n"
+        "builtins.abs = builtins.len = lambda *a: 0\n"
+        "builtins.type = lambda x: list"
+    ),
+    "patched numpy": cheat(
+        "import numpy as np\n"
+        "np.allclose = np.array_equal = np.isclose = lambda *a, **k: True\n"
+        "np.abs = lambda x: 0 * x"
+    ),
+    "patched torch": cheat(
+        "import torch\ntorch.equal = torch.allclose = lambda *a, **k: True\n"
+        "torch.Tensor.__eq__ = lambda *a: True"
+    ),
+    "patched dlcore": cheat(
+        "import dlcore.answers, dlcore.plain, dlcore.assignment\n"
+        "dlcore.answers.judge = lambda *a: dlcore.answers.Verdict(True)\n"
+        "dlcore.answers.compare = dlcore.answers.differ = lambda *a, **k: None\n"
+        "dlcore.plain.encode = lambda v: {'passed': True}\n"
+        "dlcore.plain.call = lambda f, a: (dlcore.plain.Outcome('right'), None)"
+    ),
+    "patched json": cheat(
+        "import json\njson.dumps = lambda *a, **k: '[true, true, true, true]'"
+    ),
+    "patched IPython": cheat(
+        "import IPython\nshell = get_ipython()\n"
+        "shell.ast_transformers = [lambda t: t]\n"
+        "type(shell).run_cell = lambda *a: None"
+    ),
+    "torch function": cheat(
+        "import torch",
+        "lambda *a: type('T', (__import__('torch').Tensor,), {"
+        "'__torch_function__': classmethod(lambda *a, **k: True)})([1.0])",
+    ),
+    "lying equality": cheat(
+        "", "lambda *a: type('E', (), {'__eq__': lambda *a: True})()"
+    ),
+    "lying array": cheat(
+        "",
+        "lambda *a: type('A', (), {'__array__': lambda *a, **k: a[0],"
+        " '__array_ufunc__': lambda *a, **k: True})()",
+    ),
+    "lying number": cheat(
+        "", "lambda *a: type('F', (float,), {'__eq__': lambda *a: True})(1.0)"
+    ),
+    "lying list": cheat(
+        "", "lambda *a: type('L', (list,), {'__eq__': lambda *a: True})()"
+    ),
+    "lying subclass of array": cheat(
+        "import numpy as np",
+        "lambda *a: np.zeros(3).view(type('N', (np.ndarray,),"
+        " {'__array_finalize__': None, '__eq__': lambda *a: True}))",
+    ),
+    "not a number": cheat("", "lambda *a: float('nan')"),
+    "infinite": cheat("", "lambda *a: float('inf')"),
+    "itself": cheat("", "lambda *a: fake"),
+    "what it was given": cheat("", "lambda *a: a[0]"),
+    "very deep": cheat(
+        "def deep():\n    x = []\n    for _ in range(10_000): x = [x]\n    return x",
+        "lambda *a: deep()",
+    ),
+    "very large": cheat("", "lambda *a: [0] * 3_000_000"),
+    "very long number": cheat("", "lambda *a: 10 ** 100_000"),
+    "frames searched": cheat(
+        "import sys, gc\n"
+        "def search(*a):\n"
+        "    frame = sys._getframe()\n"
+        "    while frame:\n"
+        "        for name in ('answer', 'want', 'expected', 'cases', 'case'):\n"
+        "            if name in frame.f_locals: return frame.f_locals[name]\n"
+        "        frame = frame.f_back\n"
+        "    found = [o for o in gc.get_objects() if type(o).__name__ == 'Case']\n"
+        "    return found[0].answer",
+        "lambda *a: search()",
+    ),
+    "files searched": cheat(
+        "import os, pathlib\n"
+        "found = []\n"
+        "for top, folders, files in os.walk('/'):\n"
+        "    folders[:] = [f for f in folders if f not in ('usr', 'proc', 'lib')]\n"
+        "    found += [f for f in files if 'connectionism' in f"
+        " or f in ('secret.txt', 'gradebook.db')]\n"
+        "print('FOUND', found)",
+        "lambda *a: found",
+    ),
+    "processes searched": cheat(
+        "import os\nwords = []\n"
+        "for p in os.listdir('/proc'):\n"
+        "    if p.isdigit():\n"
+        "        for f in ('cmdline', 'environ'):\n"
+        "            try: words.append(open(f'/proc/{p}/{f}').read())\n"
+        "            except OSError: pass",
+        "lambda *a: words",
+    ),
+    "replies forged": cheat(
+        "import os, json\n"
+        "lines = [{'text': '', 'error': ''}] * 40\n"
+        "lines += [{'outcomes': [[True, '', '']] * 4, 'passed': True, 'score': 17}] * 9\n"
+        "data = ''.join(json.dumps(line) + '\\n' for line in lines).encode()\n"
+        "for fd in range(3, 40):\n"
+        "    try: os.write(fd, data)\n"
+        "    except OSError: pass"
+    ),
+    "requests read": cheat(
+        "import os, threading\n"
+        "def steal():\n"
+        "    for fd in range(3, 40):\n"
+        "        try: stolen.append(os.read(fd, 10_000))\n"
+        "        except OSError: pass\n"
+        "stolen = []\n"
+        "threading.Thread(target=steal, daemon=True).start()"
+    ),
+    "a thread that replies": cheat(
+        "import os, threading, time\n"
+        "def reply():\n"
+        "    while True:\n"
+        "        for fd in range(3, 12):\n"
+        "            try: os.write(fd, b'{\"outcomes\": []}\\n')\n"
+        "            except OSError: pass\n"
+        "        time.sleep(0.01)\n"
+        "threading.Thread(target=reply, daemon=True).start()"
+    ),
+    "kills everyone": cheat("import os; os.kill(-1, 9)"),
+    "gradebook opened": cheat(
+        "import sqlite3\n"
+        "for place in ('..', '../..', '../../..', '/', '/tmp', '/box'):\n"
+        "    base = sqlite3.connect(f'{place}/gradebook.db')\n"
+        "    base.execute('update grade set auto_score = 100')"
+    ),
+}
+# These may look to the grader as if they had ended the process.
+ANY_STATUS = {
+    *(
+        "replies forged",
+        "requests read",
+        "a thread that replies",
+        "kills everyone",
+    ),
+    *("patched json", "patched builtins", "very large", "threads without end"),
+}
+
+BREAKING = {
+    "endless loop in a cell": spoil("while True: pass", FULL, "stopped"),
+    "sleeps past the limit": spoil(
+        "import time; time.sleep(999)", FULL, "stopped"
+    ),
+    "catches everything": spoil(
+        "while True:\n    try:\n        while True: pass\n    except BaseException: pass",
+        FULL,
+        "stopped",
+    ),
+    "ends the process in a cell": spoil(
+        "import os; os._exit(0)", FULL, "crashed"
+    ),
+    "kills itself": spoil(
+        "import os, signal; os.kill(os.getpid(), signal.SIGKILL)",
+        FULL,
+        "crashed",
+    ),
+    "segfault": spoil("import ctypes; ctypes.string_at(0)", FULL, "crashed"),
+    "endless loop in a function": one_bad("while True: pass", "stopped"),
+    "endless loop that hears nothing": one_bad(
+        "import signal; signal.signal(signal.SIGXCPU, signal.SIG_IGN)\n"
+        "    while True: pass",
+        "stopped",
+    ),
+    "sleeps in a function": one_bad("import time; time.sleep(999)", "stopped"),
+    "ends the process in a function": one_bad(
+        "import os; os._exit(0)", "crashed"
+    ),
+    "endless recursion": one_bad("return hebb(X)", "graded"),
+    "fork bomb": spoil("import os\nwhile True: os.fork()", 0, "crashed"),
+    "threads without end": spoil(
+        "import threading, time\n"
+        "while True: threading.Thread(target=time.sleep, args=(99,)).start()",
+        0,
+        "crashed",
+    ),
+    "too much memory": spoil("hoard = bytearray(3 << 30)"),
+    "too much memory in many processes": spoil(
+        "import os, time\nfor _ in range(8):\n"
+        "    if os.fork() == 0:\n"
+        "        hoard = bytearray(b'x') * (700 << 20); time.sleep(99)\n"
+        "time.sleep(99)",
+        FULL,
+        "stopped",
+    ),
+    "disk filler": spoil(
+        "for i in range(999):\n    open(f'/tmp/{i}', 'wb').write(b'x' * 10_000_000)"
+    ),
+    "large file": spoil("open('/tmp/x', 'wb').write(b'x' * (200 << 20))"),
+    "200 MB of output": spoil("print('x' * 200_000_000)"),
+    "200 MB past the capture": spoil(
+        "import os\nfor _ in range(200): os.write(1, b'x' * 1_000_000)"
+    ),
+    "opens a socket": spoil(
+        "import socket\nsocket.create_connection(('93.184.216.34', 80), 3)"
+    ),
+    "deletes everything": spoil(
+        "import shutil\n"
+        "for place in ('/tmp', '/box', '/home', '/etc', '/dev', '/usr/bin'):\n"
+        "    shutil.rmtree(place, ignore_errors=True)"
+    ),
+    "writes everywhere": spoil(
+        "import os\n"
+        "for place in ('/', '/box/dlcore', '/usr', '/dev', '/etc', '..', '/proc'):\n"
+        "    try: open(os.path.join(place, 'planted'), 'w').write('x')\n"
+        "    except OSError: pass"
+    ),
+    "shell commands": spoil("!rm -rf / --no-preserve-root\n%%bash\nrm -rf /"),
+    "more rights": spoil(
+        "import ctypes, os\nlibc = ctypes.CDLL(None)\n"
+        "assert libc.unshare(0x10000000) == -1\n"
+        "assert libc.setuid(0) == -1\nassert os.getuid() != 0\n"
+        "assert libc.mount(b'x', b'/tmp', b'tmpfs', 0, None) == -1\nprint('HELD')"
+    ),
+}
+
+EVERYTHING = {**HONEST, **TAMPERING, **BREAKING}
+
+
+def as_bytes(notebook: NotebookNode) -> bytes:
+    return json.dumps(notebook).encode()
+
+
+FILES: dict[str, tuple[bytes, float, str]] = {
+    "nothing in it": (b"", 0, "corrupt"),
+    "not JSON": (b"{'cells': ]", 0, "corrupt"),
+    "a picture": (b"\x89PNG\r\n\x1a\n" + bytes(range(256)), 0, "corrupt"),
+    "a list": (b"[1, 2, 3]", 0, "corrupt"),
+    "no cells": (b'{"nbformat": 4}', 0, "corrupt"),
+    "cells that are none": (b'{"cells": [1, "a", null]}', 0, "corrupt"),
+    "a source that is none": (
+        b'{"cells": [{"cell_type": "code", "source": 3}]}',
+        0,
+        "corrupt",
+    ),
+    "very deep": (b'{"cells": ' + b"[" * 100_000, 0, "corrupt"),
+    "too many cells": (
+        json.dumps(
+            {"cells": [{"cell_type": "raw", "source": ""}] * 5000}
+        ).encode(),
+        0,
+        "corrupt",
+    ),
+    "too big": (b" " * 21_000_000, 0, "refused"),
+    "half a character": (
+        b'{"cells": [{"cell_type": "code", "source": "x = \'\\ud800\'"}]}',
+        0,
+        "empty",
+    ),
+    "strange metadata": (
+        b'{"metadata": [], "cells": [{"cell_type": "code", "source": "1",'
+        b' "metadata": {"nbgrader": {"grade_id": ["hebb"]}}}]}',
+        0,
+        "empty",
+    ),
+}

@@ -1,0 +1,256 @@
+"""Grading again, going on after a stop, and failing without harm."""
+
+import signal
+import subprocess
+import sys
+import time
+
+import nbformat
+import psutil
+import pytest
+from students import add, answer, find, submit
+
+from classroom import grading, results
+from classroom.__main__ import main
+from classroom.box import Limits
+from classroom.course import BOOK
+from classroom.gradebook import mark
+from classroom.grading import Grader
+from classroom.marks import marks
+
+pytestmark = pytest.mark.usefixtures("boxes")
+NAME, FULL = "connectionism", 17
+STUDENTS = [f"student-{i}" for i in range(6)]
+
+
+@pytest.fixture
+def ran(monkeypatch):
+    """Count the submissions that are run."""
+    runs = []
+    real = grading.run
+
+    def run(*arguments):
+        runs.append(arguments)
+        return real(*arguments)
+
+    monkeypatch.setattr(grading, "run", run)
+    return runs
+
+
+def test_what_was_graded_is_not_run_again(course, solved, ran):
+    submit(course, "ann", solved, NAME)
+    submit(course, "bob", solved, NAME)
+    first = Grader(course, NAME).grade()
+    assert Grader(course, NAME).grade() == first
+    assert len(ran) == 2
+    submit(course, "bob", answer(solved, hebb=""), NAME)
+    assert [r.score for r in Grader(course, NAME).grade()] == [FULL, FULL - 2]
+    assert len(ran) == 3
+    Grader(course, NAME).grade(["ann"], again=True)
+    assert len(ran) == 4
+
+
+def test_marks_given_by_hand_stay(course, solved):
+    submit(course, "ann", solved, NAME)
+    grade = Grader(course, NAME).grade
+    grade()
+    assert mark(course, NAME, "ann").waiting
+    by_hand(course, "ann", 2.5)
+    grade(again=True)
+    assert mark(course, NAME, "ann") == (FULL + 2.5, FULL + 3, False)
+    changed = answer(solved, hebb="")
+    find(changed, "no-unit").source = "I have thought again."
+    submit(course, "ann", changed, NAME)
+    grade()
+    assert mark(course, NAME, "ann") == (FULL - 2 + 2.5, FULL + 3, True)
+
+
+def by_hand(course, student, points):
+    """Give a mark as the formgrader does."""
+    with course.gradebook() as gradebook:
+        grade = gradebook.find_grade("no-unit", NAME, NAME, student)
+        grade.manual_score = points
+        grade.needs_manual_grade = False
+        gradebook.db.commit()
+
+
+def test_written_answer_that_was_not_given_gets_zero(course, empty):
+    submit(course, "eve", empty, NAME)
+    Grader(course, NAME).grade()
+    assert mark(course, NAME, "eve") == (0, FULL + 3, False)
+
+
+def test_killed_run_goes_on_where_it_stopped(course, solved, ran):
+    for student in STUDENTS:
+        submit(course, student, solved, NAME)
+    command = [
+        sys.executable,
+        "-m",
+        "classroom",
+        "grade",
+        str(course.root),
+        NAME,
+    ]
+    running = subprocess.Popen(
+        [*command, "--jobs", "1"], cwd=BOOK, stderr=subprocess.PIPE, text=True
+    )
+    with running:
+        for _ in range(2):
+            running.stderr.readline()
+        running.send_signal(signal.SIGKILL)
+    done = [s for s in STUDENTS if results.load(course, NAME, s)]
+    assert 2 <= len(done) < len(STUDENTS)
+    assert [r.score for r in Grader(course, NAME).grade()] == [FULL] * 6
+    assert len(ran) == len(STUDENTS) - len(done)
+    assert {row.points for row in marks(course)} == {FULL}
+
+
+def test_nothing_of_a_killed_run_lives_on(course, empty):
+    endless = add(empty, "while True: pass")
+    submit(course, "eve", endless, NAME)
+    command = [
+        sys.executable,
+        "-m",
+        "classroom",
+        "grade",
+        str(course.root),
+        NAME,
+    ]
+    running = subprocess.Popen(command, cwd=BOOK)
+    deadline = time.monotonic() + 60
+    while not (inside := boxes_of(running.pid)) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    running.send_signal(signal.SIGKILL)
+    running.wait()
+    while any(map(alive, inside)) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert inside
+    assert not any(map(alive, inside))
+
+
+def boxes_of(pid):
+    """Return the processes that a grader has started to run a submission."""
+    family = psutil.Process(pid).children(recursive=True)
+    return [p.pid for p in family if any("runner.py" in w for w in p.cmdline())]
+
+
+def alive(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+@pytest.mark.parametrize("what", ["save", "write_whole"])
+def test_full_disk_costs_no_marks(course, solved, monkeypatch, what):
+    submit(course, "ann", solved, NAME)
+    submit(course, "bob", solved, NAME)
+    grade = Grader(course, NAME).grade
+    grade(["bob"])
+    real = getattr(grading, what)
+
+    def full(*arguments):
+        if "ann" in repr(arguments):
+            raise OSError(28, "No space left on device")
+        return real(*arguments)
+
+    monkeypatch.setattr(grading, what, full)
+    ann, bob = grade(again=True)
+    assert (ann.status, ann.score) == ("not graded", 0)
+    assert "No space left" in ann.note
+    assert (bob.status, bob.score) == ("graded", FULL)
+    monkeypatch.undo()
+    assert [r.score for r in grade()] == [FULL, FULL]
+
+
+def test_grader_that_fails_leaves_the_mark_as_it_was(
+    course, solved, monkeypatch
+):
+    submit(course, "ann", solved, NAME)
+    grader = Grader(course, NAME)
+    grader.grade()
+
+    def fail(*_):
+        raise RuntimeError("out of order")
+
+    monkeypatch.setattr(grading, "run", fail)
+    (ann,) = grader.grade(again=True)
+    assert (ann.status, ann.note) == (
+        "not graded",
+        "RuntimeError: out of order",
+    )
+    assert mark(course, NAME, "ann").score == FULL
+    assert results.load(course, NAME, "ann").status == "graded"
+
+
+def test_box_that_does_not_start_is_no_fault_of_the_student(
+    course, solved, monkeypatch
+):
+    submit(course, "ann", solved, NAME)
+    grader = Grader(course, NAME, Limits(memory=1 << 20))
+    (ann,) = grader.grade()
+    assert ann.status == "not graded"
+    assert "box" in ann.note
+
+
+def test_two_graders_at_a_time_are_refused(course):
+    with (
+        grading._only_one(course, NAME),
+        pytest.raises(ValueError, match="one command at a time"),
+    ):
+        Grader(course, NAME).grade()
+
+
+def test_without_bubblewrap_grading_refuses(course, solved, monkeypatch):
+    monkeypatch.setattr(grading, "why_not", lambda: "bwrap cannot be found")
+    with pytest.raises(ValueError, match=r"bwrap cannot be found. Install"):
+        Grader(course, NAME)
+    submit(course, "ann", solved, NAME)
+    (ann,) = Grader(course, NAME, boxed=False).grade()
+    assert ann.score == FULL
+
+
+def test_graded_notebook_has_results_and_no_cases(course, solved):
+    submit(
+        course, "ann", answer(solved, hebb="def hebb(X):\n    return X"), NAME
+    )
+    Grader(course, NAME).grade()
+    notebook = nbformat.read(course.notebook("autograded", NAME, "ann"), 4)
+    nbformat.validate(notebook)
+    assert find(notebook, "hebb").outputs[0].output_type == "error"
+    assert "right in all 4" in find(notebook, "energy").outputs[0].text
+    assert len(find(notebook, "checks").source) < 200
+
+
+def test_flags_name_what_a_task_should_do_without(course, solved):
+    cheat = "from dlcore import hopfield as h\n\ndef hebb(X):\n    return h.hebbian(X)"
+    submit(course, "ann", answer(solved, hebb=cheat), NAME)
+    find(changed := answer(solved), "hebb").source = "# my own test"
+    submit(course, "bob", changed, NAME)
+    ann, bob = Grader(course, NAME).grade()
+    assert (ann.score, bob.score) == (FULL, FULL)
+    assert "hebb should do without dlcore.hopfield" in ann.flags
+    assert bob.flags == ["the locked cell hebb was changed"]
+
+
+def test_hidden_cases_differ_between_students_and_from_the_visible_ones(course):
+    assignment = Grader(course, NAME).assignment
+    hidden = [
+        str(assignment.hidden(student, secret)["hebb"])
+        for student, secret in [("ann", "a"), ("bob", "a"), ("ann", "b")]
+    ]
+    visible = [
+        str(assignment.recipes["hebb"].make(assignment.rng("hebb", i)))
+        for i in range(8)
+    ]
+    assert len({*hidden, *visible}) == 11
+    again = str(assignment.hidden("ann", "a")["hebb"])
+    assert again == hidden[0]
+
+
+def test_command_says_what_is_missing(course, capsys):
+    assert main(["grade", str(course.root), "transformers"]) == 2
+    assert "release" in capsys.readouterr().err
+    assert main(["marks", str(course.root / "nowhere")]) == 2
+    assert "python -m classroom start" in capsys.readouterr().err
