@@ -74,12 +74,15 @@ class Exchange:
         self.course = course
         self.assignment = assignment
         self._config = _settings(course, root)
-        self.folder = Path(self._nbgrader("List").root, course.root.name)
 
-    def release(self) -> Path:
+    @property
+    def folder(self) -> Path:
+        """The folder of this course in the exchange."""
+        return Path(self._nbgrader("List").root, self.course.root.name)
+
+    def release(self) -> None:
         """Put the student's version where students fetch it."""
         self._nbgrader("ReleaseAssignment", force=True).start()
-        return self.folder / "outbound" / self.assignment
 
     def collect(self) -> Iterator[Collected]:
         """Put the latest submission of each student into the course."""
@@ -102,10 +105,15 @@ class Exchange:
         pattern = f"*/{self.assignment}/{self.assignment}.html"
         for page in sorted((self.course.root / "feedback").glob(pattern)):
             student = page.parents[1].name
-            why = self._not_ready(student, page)
-            if not why:
+            try:
+                self._prepare(student, page)
                 self._nbgrader("ReleaseFeedback", student=student).start()
-            yield student, why or "given back"
+            except FileNotFoundError:
+                yield student, "did not hand in through the exchange"
+            except ValueError as error:
+                yield student, str(error)
+            else:
+                yield student, "given back"
 
     def _names(self) -> list[str]:
         """Return the folders in the exchange that are for this assignment."""
@@ -166,19 +174,18 @@ class Exchange:
             os.close(folder)
         return data, {TIMESTAMP: str(one.time).encode(), SECRET: secret}
 
-    def _not_ready(self, student: str, page: Path) -> str:
-        """Say why a page cannot be given back; else put beside it what that needs."""
+    def _prepare(self, student: str, page: Path) -> None:
+        """Put beside a page what says which submission it is about."""
         submitted = self.course.notebook("submitted", self.assignment, student)
         graded = self.course.notebook("autograded", self.assignment, student)
-        notes = [submitted.with_name(name) for name in (TIMESTAMP, SECRET)]
-        if not all(note.is_file() for note in notes):
-            return "did not hand in through the exchange"
         times = [file.stat().st_mtime for file in (submitted, graded, page)]
         if times != sorted(times):
-            return "handed in again: grade, and write feedback, once more"
-        for note in notes:
-            write_whole(page.with_name(note.name), note.read_bytes())
-        return ""
+            raise ValueError("handed in again: grade, then feedback, once more")
+        for name in (TIMESTAMP, SECRET):
+            note = submitted.with_name(name)
+            page.with_name(name).unlink(missing_ok=True)
+            if note.is_file() and not note.is_symlink():
+                write_whole(page.with_name(name), note.read_bytes())
 
     def _nbgrader(self, step: str, student: str = "*", **more: object):  # type: ignore[no-untyped-def]
         """Return nbgrader's own class for a step of the exchange."""
@@ -257,7 +264,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(exchange: Exchange, command: str) -> int:
     refused = 0
     if command == "release":
-        print(exchange.release())
+        exchange.release()
+        print("Students can fetch it.")
     elif command == "collect":
         for one in exchange.collect():
             print(f"{one.student or '?':20} {one.what:12} {one.file}")
