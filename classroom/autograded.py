@@ -4,7 +4,7 @@ It is the notebook that nbgrader's formgrader and its feedback show. Its tests a
 the release, without hidden parts, and its outputs are texts.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import nbformat
 from nbformat import NotebookNode
@@ -18,7 +18,7 @@ from nbformat.v4 import (
 from classroom.assignment import is_test, role
 from classroom.submissions import Cell, Submission
 
-NEW = {
+NEW: dict[str, Callable[..., NotebookNode]] = {
     "code": new_code_cell,
     "markdown": new_markdown_cell,
     "raw": new_raw_cell,
@@ -51,7 +51,7 @@ def build(
             del parts[cell.grade_id]
             node = _fill(part, cell)
         else:
-            node = NEW.get(cell.kind, new_raw_cell)(cell.source)
+            node = NEW.get(cell.kind, NEW["raw"])(cell.source)
         if node.cell_type == "code":
             node.outputs = _outputs(*cells.get(place, ("", "")))
         nodes.append(node)

@@ -89,22 +89,21 @@ def run_cell(number: int, source: str, space: dict[str, Any]) -> dict[str, str]:
     sys.stdout = sys.stderr = out
     try:
         tree = ast.parse(source, name)
-        last = tree.body.pop() if _shows(tree) else None
+        last = _last_expression(tree)
         exec(compile(tree, name, "exec"), space)
-        if last is not None:
-            value = eval(
-                compile(ast.Expression(last.value), name, "eval"), space
-            )
-            if value is not None:
-                print(repr(value))
+        value = eval(compile(last, name, "eval"), space)
+        if value is not None:
+            print(repr(value))
     except BaseException as problem:
         error = _tell(problem)
     return {"text": out.text(), "error": error}
 
 
-def _shows(tree: ast.Module) -> bool:
-    """Tell whether a cell ends with an expression, which Jupyter would show."""
-    return bool(tree.body) and isinstance(tree.body[-1], ast.Expr)
+def _last_expression(tree: ast.Module) -> ast.Expression:
+    """Take the expression off the end of a cell, which Jupyter would show."""
+    if tree.body and isinstance(tree.body[-1], ast.Expr):
+        return ast.Expression(tree.body.pop().value)  # type: ignore[attr-defined]
+    return ast.Expression(ast.Constant(None, lineno=1, col_offset=0))
 
 
 def _tell(problem: BaseException) -> str:

@@ -1,0 +1,107 @@
+"""The page on teaching: its commands run, in order, and do what it says."""
+
+import csv
+import os
+import re
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import nbformat
+import pytest
+from conftest import ASSIGNMENT
+from students import answer, mistaken
+
+from classroom import results
+from classroom.assignment import read
+from classroom.box import Limits
+from classroom.course import ASSIGNMENTS, BOOK, Course
+from classroom.running import RESTARTS
+from classroom.verify import solve
+
+PAGE = (BOOK / "book" / "teaching.md").read_text(encoding="utf-8")
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.M | re.S)
+ACTIVATE = ". .venv/bin/activate\n"  # these tests have an environment
+
+
+def blocks(language: str) -> list[str]:
+    return [text for name, text in BLOCK.findall(PAGE) if name == language]
+
+
+def run(command: str, home: Path) -> str:
+    here = str(Path(sys.executable).parent)
+    path = os.pathsep.join([here, os.environ.get("PATH", os.defpath)])
+    done = subprocess.run(
+        ["sh", "-e", "-c", command],
+        cwd=BOOK,
+        env={**os.environ, "HOME": str(home), "PATH": path},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, f"{command}{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def hand_in(home: Path) -> None:
+    """Make the archive that the page collects: right, wrong, and nothing from Eve."""
+    course = Course(home / "course")
+    assignment = read(course.notebook("source", ASSIGNMENT))
+    empty = nbformat.read(course.notebook("release", ASSIGNMENT), 4)
+    wrong = {task: text for task, (_, text) in mistaken(assignment, 0).items()}
+    with zipfile.ZipFile(home / "submissions.zip", "w") as archive:
+        right = nbformat.writes(solve(empty, assignment.notebook))
+        archive.writestr("ann.ipynb", right)
+        text = nbformat.writes(answer(empty, **wrong))
+        archive.writestr(f"bob/{ASSIGNMENT}.ipynb", text)
+
+
+@pytest.mark.usefixtures("boxes")
+def test_commands_run_from_monday_to_friday(tmp_path):
+    (names,) = blocks("csv")
+    (tmp_path / "names.csv").write_text(names)
+    first, *commands = blocks("sh")
+    assert first == ACTIVATE
+    for command in commands:
+        if " collect " in command:
+            hand_in(tmp_path)
+        run(command, tmp_path)
+    course = Course(tmp_path / "course")
+    full = sum(read(ASSIGNMENTS / f"{ASSIGNMENT}.ipynb").points.values())
+    with (tmp_path / "marks.csv").open() as lines:
+        rows = list(csv.DictReader(lines))
+    assert [(r["student"], r["status"], float(r["points"])) for r in rows] == [
+        ("ann", "graded", full),
+        ("bob", "graded", 0),
+        ("eve", "missing", 0),
+    ]
+    assert rows[0]["written"] == "waits"
+    for student in ("ann", "bob"):
+        folder = course.folder("feedback", ASSIGNMENT, student)
+        assert (folder / f"{ASSIGNMENT}.html").is_file()
+    assert found_in(PAGE, r"\| `([\w.]+)/?(?:ann/)?` \|") == {
+        *(place.name for place in course.root.iterdir())
+    }
+
+
+def found_in(text: str, pattern: str) -> set[str]:
+    return set(re.findall(pattern, text))
+
+
+def test_page_names_all_assignments():
+    for file in ASSIGNMENTS.glob("*.ipynb"):
+        assert f"`{file.stem}`" in PAGE
+
+
+def test_page_explains_every_status():
+    known = re.search(r"status: (.*?)\.", results.Result.__doc__, re.S)[1]
+    named = set(re.split(r",\s+|\s+or\s+", known))
+    assert named <= found_in(PAGE, r"(?m)^\| ([a-z ]+) \|")
+
+
+def test_page_has_the_limits():
+    limits = Limits()
+    assert f"{limits.seconds:g} seconds of computing" in PAGE
+    stopped = f"{limits.memory >> 30} GB, {limits.disk >> 20} MB, "
+    assert f"{stopped}{limits.processes} processes" in PAGE
+    assert (RESTARTS, "up to three times" in PAGE) == (3, True)
