@@ -53,12 +53,15 @@ class Limits:
         memory: bytes, for one process and for all together.
         processes: at the same time, threads included.
         disk: bytes in ``/tmp``, and of one file.
+        patience: after so many times ``seconds`` on the clock, what was stopped is not
+            tried again without the culprit.
     """
 
     seconds: float = 20
     memory: int = 2 << 30
     processes: int = 64
     disk: int = 64 << 20
+    patience: float = 15
 
 
 class Stopped(Exception):

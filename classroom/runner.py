@@ -130,12 +130,11 @@ def call_task(
     os.close(ours)
     os.kill(child, signal.SIGKILL)
     _, status = os.waitpid(child, 0)
-    if data is None or os.WTERMSIG(status) == signal.SIGXCPU:
-        return {"stopped": True}
     try:
-        return {"outcomes": json.loads(data)}
+        return {"outcomes": json.loads(data or b"")}
     except ValueError:
-        return {"crashed": True}
+        killed = os.WTERMSIG(status) in (signal.SIGXCPU, signal.SIGKILL)
+        return {"stopped": True} if killed else {"crashed": True}
 
 
 def answer_cases(

@@ -69,6 +69,8 @@ def run(
             _greet(box)
             if _run_cells(box, left, done) and _call_tasks(box, cases, done):
                 break
+        if time.monotonic() - start > limits.patience * limits.seconds:
+            break
     for name in cases:
         done.tasks.setdefault(name, "It was not reached.")
     done.seconds = time.monotonic() - start

@@ -46,12 +46,17 @@ print(json.dumps(errors))
 """
 
 
-def verify(assignment: Assignment) -> Iterator[str]:
-    """Yield a sentence for everything that is wrong with an assignment."""
+def verify(assignment: Assignment, students: int = STUDENTS) -> Iterator[str]:
+    """Yield a sentence for everything that is wrong with an assignment.
+
+    Args:
+        assignment: what was read.
+        students: how many students' hidden cases are tried.
+    """
     yield from _structure(assignment)
     for name, recipe in assignment.recipes.items():
-        yield from (f"{name}: {said}" for said in _task(recipe))
-        yield from (f"{name}: {said}" for said in _cases(assignment, recipe))
+        found = [*_task(recipe), *_cases(assignment, recipe, students)]
+        yield from (f"{name}: {said}" for said in found)
     yield from _student_version(assignment)
 
 
@@ -97,12 +102,14 @@ def _task(recipe: Recipe) -> Iterator[str]:
         yield "two mistakes have the same hint. Each needs its own."
 
 
-def _cases(assignment: Assignment, recipe: Recipe) -> Iterator[str]:
+def _cases(
+    assignment: Assignment, recipe: Recipe, students: int
+) -> Iterator[str]:
     """Try the solution, the mistakes and constant answers on many sets of cases."""
     name = recipe.function.__name__
     words: list[tuple[str | int, ...]] = [
         *((name, i) for i in range(VARIANTS)),
-        *((name, f"student-{i}", "secret") for i in range(STUDENTS)),
+        *((name, f"student-{i}", "secret") for i in range(students)),
     ]
     said: set[str] = set()
     for word in words:

@@ -11,6 +11,7 @@ import re
 import shutil
 from collections import defaultdict
 from functools import cache, partial
+from html import unescape
 from html.parser import HTMLParser
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -22,6 +23,8 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from PIL import Image
 from playwright.sync_api import expect, sync_playwright
+
+from classroom.verify import secrets
 
 ROOT = Path(__file__).resolve().parents[1]
 SITE = ROOT / "_build" / "html"
@@ -527,3 +530,25 @@ def test_the_book_stays_small():
         f"_build/html has {size:.0f} MB, more than {limit} for {len(NOTEBOOKS)} "
         "notebooks. See what is large in it."
     )
+
+
+def test_no_answer_of_an_assignment_is_published():
+    book = ROOT / "book"
+    pages = [f for f in book.rglob("*.ipynb") if "assignments" not in f.parts]
+    shown = "".join(f.read_text(encoding="utf-8") for f in pages)
+    answers = {
+        line
+        for file in (book / "assignments").glob("*.ipynb")
+        for line in secrets(nbformat.read(file, 4))
+        if json.dumps(line, ensure_ascii=False)[1:-1] not in shown
+    }
+    assert len(answers) > 100
+    kinds = {".html", ".js", ".txt", ".ipynb", ".py", ".json"}
+    for file in SITE.rglob("*"):
+        if file.suffix in kinds:
+            text = unescape(file.read_text(encoding="utf-8", errors="replace"))
+            found = [line for line in answers if line in text]
+            where = file.relative_to(SITE)
+            assert not found, (
+                f"{where} publishes {found}. Take it out of _toc.yml."
+            )

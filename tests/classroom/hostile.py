@@ -230,7 +230,7 @@ TAMPERING = {
         "def deep():\n    x = []\n    for _ in range(10_000): x = [x]\n    return x",
         "lambda *a: deep()",
     ),
-    "very large": cheat("", "lambda *a: [0] * 3_000_000"),
+    "very large": cheat("", "lambda *a: [0] * 200_000"),
     "very long number": cheat("", "lambda *a: 10 ** 100_000"),
     "frames searched": cheat(
         "import sys, gc\n"
@@ -271,15 +271,6 @@ TAMPERING = {
         "for fd in range(3, 40):\n"
         "    try: os.write(fd, data)\n"
         "    except OSError: pass"
-    ),
-    "requests read": cheat(
-        "import os, threading\n"
-        "def steal():\n"
-        "    for fd in range(3, 40):\n"
-        "        try: stolen.append(os.read(fd, 10_000))\n"
-        "        except OSError: pass\n"
-        "stolen = []\n"
-        "threading.Thread(target=steal, daemon=True).start()"
     ),
     "a thread that replies": cheat(
         "import os, threading, time\n"
@@ -340,6 +331,15 @@ BREAKING = {
         "import os; os._exit(0)", "crashed"
     ),
     "endless recursion": one_bad("return hebb(X)", "graded"),
+    "requests read": cheat(
+        "import os, threading\n"
+        "def steal():\n"
+        "    for fd in range(3, 40):\n"
+        "        try: stolen.append(os.read(fd, 10_000))\n"
+        "        except OSError: pass\n"
+        "stolen = []\n"
+        "threading.Thread(target=steal, daemon=True).start()"
+    ),
     "fork bomb": spoil("import os\nwhile True: os.fork()", 0, "crashed"),
     "threads without end": spoil(
         "import threading, time\n"

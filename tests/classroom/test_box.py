@@ -1,0 +1,154 @@
+"""The box: what is in it, what it holds back, and what the runner answers."""
+
+import os
+
+import pytest
+
+from classroom import box
+from classroom.box import Box, Crashed, Limits, Stopped
+from classroom.running import Broken, plain_python, run
+from dlcore.plain import Outcome, encode
+
+pytestmark = pytest.mark.usefixtures("boxes")
+
+
+def ask(*cells, boxed=True):
+    """Run cells in a box and return what each printed."""
+    done = run(list(enumerate(cells)), {}, Limits(), boxed=boxed)
+    assert not any(error for _, error in done.cells.values()), done.cells
+    return [done.cells[i][0] for i in range(len(cells))]
+
+
+@pytest.mark.parametrize("user", ["root", "teacher"])
+def test_box_holds_for_root_and_for_others(user, monkeypatch):
+    if user == "root" and os.geteuid() != 0:
+        pytest.skip("We are not root.")
+    if user == "teacher":
+        monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    if why := box.why_not():
+        pytest.skip(f"No such box here: {why}")
+    (said,) = ask(
+        "import ctypes, os, socket\n"
+        "libc = ctypes.CDLL(None)\n"
+        "print(os.getuid() != 0, libc.unshare(0x10000000), os.listdir('/tmp'))\n"
+        "print(socket.if_nameindex(), len(os.listdir('/proc/self/fd')) < 9)\n"
+        "status = open('/proc/self/status').read()\n"
+        "print('CapEff:\\t0000000000000000' in status)"
+    )
+    assert said.splitlines() == ["True -1 []", "[(1, 'lo')] True", "True"]
+
+
+def test_only_the_system_python_and_dlcore_are_in_the_box():
+    (said,) = ask(
+        "import os\n"
+        "print(sorted(os.listdir('/box')))\n"
+        "print(any(os.path.exists(p) for p in ('/box/classroom', '/home', '/var')))\n"
+        "print(sorted(os.environ))"
+    )
+    files, others, environment = said.splitlines()
+    assert files == "['dlcore', 'runner.py']"
+    assert others == "False"
+    assert "SECRET" not in environment
+    assert len(environment) < 200
+
+
+def test_nothing_is_left_from_one_box_to_the_next():
+    writing = "open('/tmp/note', 'w').write('x') and None"
+    looking = "import os\nprint(os.listdir('/tmp'))"
+    assert ask(writing, looking)[1] == "['note']\n"
+    assert ask(looking) == ["[]\n"]
+
+
+def test_cells_share_names_and_show_their_last_value():
+    assert ask("x = 2", "x + 1", "None", "print(x)\nx = 5", "x;") == [
+        *("", "3\n", "", "2\n", "5\n")
+    ]
+
+
+def test_tasks_do_not_touch_each_other():
+    cells = ["n = 0\ndef count():\n    global n\n    n += 1\n    return n"]
+    done = run(
+        list(enumerate(cells)), {"count": [encode(())] * 2, "len": []}, Limits()
+    )
+    assert done.tasks == {"count": [Outcome(1), Outcome(2)], "len": []}
+    twice = run(
+        [(0, cells[0]), (1, "again = count")],
+        {"count": [encode(())], "again": [encode(())]},
+        Limits(),
+    )
+    assert twice.tasks == {"count": [Outcome(1)], "again": [Outcome(1)]}
+
+
+def test_missing_function_is_not_written_yet():
+    done = run([], {"nothing": [encode((1,))]}, Limits())
+    assert done.tasks["nothing"][0].raised == "NotImplementedError"
+
+
+def test_traceback_shows_the_student_only():
+    done = run([(7, "def f():\n    return 1 / 0\nf()")], {}, Limits())
+    _, error = done.cells[7]
+    assert error.startswith(
+        'Traceback (most recent call last):\n  File "cell 7", line 3'
+    )
+    assert "return 1 / 0" in error
+    assert "runner" not in error
+
+
+def test_last_cell_that_is_stopped_is_left_out():
+    cells = ["def one():\n    return 1", "while True: pass"]
+    done = run(list(enumerate(cells)), {"one": [encode(())]}, Limits(seconds=1))
+    assert done.stopped == ["cell 1"]
+    assert done.tasks["one"] == [Outcome(1)]
+    assert "was stopped" in done.cells[1][1]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [b"", b"[1]", b"{", b'"x"', b"[" * 100_000, b"\xff\xfe", b"1" * 10_000],
+)
+def test_strange_replies_count_as_a_crash(line):
+    cell = (
+        "import os\n"
+        f"line = {line[:1]!r} * {len(line)}\n"
+        "for fd in range(3, 9):\n"
+        "    try: os.write(fd, line + b'\\n')\n"
+        "    except OSError: pass"
+    )
+    with Box(Limits()) as opened:
+        opened.receive()
+        opened.send({"cells": [(0, cell)]})
+        with pytest.raises(Crashed):
+            opened.receive()
+
+
+def test_too_long_and_too_much_are_stopped():
+    with Box(Limits(seconds=0.5)) as opened:
+        opened.receive(patience=40)
+        opened.send({"cells": [(0, "while True: pass")]})
+        with pytest.raises(Stopped, match="took too long"):
+            opened.receive()
+
+
+def test_box_that_cannot_start_is_broken_not_crashed():
+    with pytest.raises(Broken):
+        run([], {}, Limits(memory=1 << 20))
+
+
+def test_without_a_box_limits_hold():
+    said = ask(
+        "import resource\nresource.getrlimit(resource.RLIMIT_AS)", boxed=False
+    )
+    assert said == [f"({2 << 30}, {2 << 30})\n"]
+
+
+@pytest.mark.parametrize(
+    ("source", "python"),
+    [
+        ("x = 1 % 2", "x = 1 % 2"),
+        ("%time x", "get_ipython().run_line_magic('time', 'x')\n"),
+        ("!ls", "get_ipython().system('ls')\n"),
+        ("def broken(:\n!ls", "def broken(:\n!ls"),
+    ],
+)
+def test_magics_become_python(source, python):
+    assert plain_python(source).strip() == python.strip()
