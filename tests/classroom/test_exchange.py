@@ -5,7 +5,6 @@ import shutil
 
 import nbformat
 import pytest
-from conftest import ASSIGNMENT
 from nbgrader.auth import Authenticator
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.exchange import ExchangeFactory
@@ -14,6 +13,7 @@ from traitlets.config import Config
 from classroom.course import Course, enrol
 from classroom.exchange import Exchange, main
 
+ASSIGNMENT = "connectionism"
 NAME = f"{ASSIGNMENT}.ipynb"
 OLD = f"+{ASSIGNMENT}+2020-01-01 00:00:00.000000 UTC+x"
 NEW = f"+{ASSIGNMENT}+2030-01-01 00:00:00.000000 UTC+x"

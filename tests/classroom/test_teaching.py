@@ -8,7 +8,6 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from conftest import ASSIGNMENT
 from students import answer, mistaken
 
 from classroom import results
@@ -19,6 +18,7 @@ from classroom.course import ASSIGNMENTS, BOOK, Course
 from classroom.running import RESTARTS
 from classroom.verify import solve
 
+ASSIGNMENT = "connectionism"
 PAGE = (BOOK / "book" / "teaching.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.M | re.S)
 ACTIVATE = ". .venv/bin/activate\n"  # these tests have an environment
