@@ -1,28 +1,23 @@
 """Put the instructor's cells, a student's answers and the results into one notebook.
 
 It is the notebook that nbgrader's formgrader and its feedback show. Its tests are those of
-the release, without hidden parts, and its outputs are texts.
+the release, without hidden parts, its outputs are texts, and HTML in answers is shown, not
+rendered.
 """
 
-from collections.abc import Callable, Mapping
+import re
+import textwrap
+from collections.abc import Mapping
 
 import nbformat
 from nbformat import NotebookNode
-from nbformat.v4 import (
-    new_code_cell,
-    new_markdown_cell,
-    new_output,
-    new_raw_cell,
-)
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 
 from classroom.assignment import is_test, role
 from classroom.submissions import Cell, Submission
 
-NEW: dict[str, Callable[..., NotebookNode]] = {
-    "code": new_code_cell,
-    "markdown": new_markdown_cell,
-    "raw": new_raw_cell,
-}
+TAG = re.compile(r"<(?=[A-Za-z/!?])")
+WIDTH = 84  # characters of a line that fit the page
 CHECKS = "check = Checks(...)  # the cases are left out here"
 
 
@@ -44,14 +39,16 @@ def build(
     """
     parts = {role(cell, "grade_id"): cell for cell in release.cells}
     parts.pop(None, None)
-    nodes = [new_markdown_cell(title)] if title else []
+    nodes = [new_markdown_cell(harmless(title))] if title else []
     for place, cell in enumerate(submission.cells):
         part = parts.get(cell.grade_id)
         if part is not None and part.cell_type == cell.kind:
             del parts[cell.grade_id]
             node = _fill(part, cell)
+        elif cell.kind == "code":
+            node = new_code_cell(cell.source)
         else:
-            node = NEW.get(cell.kind, NEW["raw"])(cell.source)
+            node = new_markdown_cell(harmless(cell.source))
         if node.cell_type == "code":
             node.outputs = _outputs(*cells.get(place, ("", "")))
         nodes.append(node)
@@ -84,11 +81,17 @@ def changed(release: NotebookNode, submission: Submission) -> dict[str, str]:
     return answers
 
 
+def harmless(text: str) -> str:
+    """Return a text without HTML, which would run in the browser of whoever reads it."""
+    return TAG.sub("&lt;", text)
+
+
 def _fill(part: NotebookNode, cell: Cell) -> NotebookNode:
     """Return a cell of the release, with the student's source if it is an answer."""
     node = nbformat.from_dict(part)
     if role(part, "solution"):
-        node.source = cell.source
+        code = part.cell_type == "code"
+        node.source = cell.source if code else harmless(cell.source)
     elif "Checks(" in node.source and node.cell_type == "code":
         node.source = CHECKS
     return node
@@ -104,9 +107,10 @@ def _outputs(text: str, error: str) -> list[NotebookNode]:
 
 
 def _outcome(passed: bool, said: str) -> list[NotebookNode]:
+    text = "\n".join(textwrap.fill(line, WIDTH) for line in said.splitlines())
     if passed:
-        return [new_output("stream", name="stdout", text=said + "\n")]
-    return [_error(said)]
+        return [new_output("stream", name="stdout", text=text + "\n")]
+    return [_error(text)]
 
 
 def _error(said: str) -> NotebookNode:

@@ -53,8 +53,8 @@ class Limits:
         memory: bytes, for one process and for all together.
         processes: at the same time, threads included.
         disk: bytes in ``/tmp``, and of one file.
-        patience: after so many times ``seconds`` on the clock, what was stopped is not
-            tried again without the culprit.
+        patience: all cells and tasks together may take so many times ``seconds`` on the
+            clock.
     """
 
     seconds: float = 20
@@ -84,6 +84,7 @@ class Box:
 
     def __init__(self, limits: Limits, number: int = 0, boxed: bool = True):
         self.limits = limits
+        self._end = time.monotonic() + limits.patience * limits.seconds
         self._boxed = boxed
         self._buffer = b""
         self._process = subprocess.Popen(
@@ -126,7 +127,7 @@ class Box:
     def send(self, request: dict[str, Any]) -> None:
         """Send a request to the runner."""
         data = json.dumps(request).encode() + b"\n"
-        watch = _Watch(self._process.pid, self.limits)
+        watch = _Watch(self._process.pid, self.limits, self._end)
         while data:
             if self._ready(self._in, selectors.EVENT_WRITE):
                 try:
@@ -141,7 +142,7 @@ class Box:
         Args:
             patience: wait so many times as long as the limits say.
         """
-        watch = _Watch(self._process.pid, self.limits, patience)
+        watch = _Watch(self._process.pid, self.limits, self._end, patience)
         while b"\n" not in self._buffer:
             if self._ready(self._out, selectors.EVENT_READ):
                 part = os.read(self._out, 1 << 16)
@@ -167,11 +168,14 @@ class Box:
 class _Watch:
     """Looks now and then at the time and memory that a box uses."""
 
-    def __init__(self, pid: int, limits: Limits, patience: float = 1.0) -> None:
+    def __init__(
+        self, pid: int, limits: Limits, end: float, patience: float = 1.0
+    ) -> None:
         self.pid = pid
         self.memory = limits.memory
         self.seconds = limits.seconds * patience
-        self.start = self.last = time.monotonic()
+        self.last = time.monotonic()
+        self.end = min(end, self.last + CLOCK * self.seconds)
         self.before: float | None = None
 
     def look(self) -> None:
@@ -182,8 +186,7 @@ class _Watch:
         self.last = now
         used, memory = _usage(self.pid)
         self.before = used if self.before is None else self.before
-        slow = now - self.start > CLOCK * self.seconds
-        if slow or used - self.before > self.seconds:
+        if now > self.end or used - self.before > self.seconds:
             raise Stopped("took too long")
         if memory > self.memory:
             raise Stopped("took too much memory")

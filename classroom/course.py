@@ -44,7 +44,6 @@ c = get_config()
 c.CourseDirectory.course_id = {course!r}
 c.Autograde.sanitize_preprocessors = [Refuse]
 c.Autograde.autograde_preprocessors = [Refuse]
-c.HTMLExporter.sanitize_html = True  # a notebook may hold any HTML
 '''
 
 

@@ -4,12 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from nbgrader.converters import GenerateFeedback
-from traitlets.config import Config
 
 from classroom.course import Course, quietly
-
-# A notebook may hold any HTML; in the page of somebody else it must do nothing.
-SAFE = Config({"HTMLExporter": {"sanitize_html": True}})
 
 
 def feedback(course: Course, assignment: str) -> Iterator[tuple[str, Path]]:
@@ -18,7 +14,6 @@ def feedback(course: Course, assignment: str) -> Iterator[tuple[str, Path]]:
         with quietly():
             GenerateFeedback(
                 coursedir=course.directory(assignment, student),
-                config=SAFE,
                 force=True,
             ).start()
         folder = course.folder("feedback", assignment, student)

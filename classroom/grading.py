@@ -231,11 +231,8 @@ class Grader:
     ) -> Result:
         """Write the result, the graded notebook and the marks, in this order."""
         before = load(self.course, self.name, result.student)
-        title = (
-            ""
-            if result.status == GRADED
-            else f"**{result.status}** {result.note}"
-        )
+        ok = result.status == GRADED
+        title = "" if ok else f"**Status: {result.status}.** {result.note}"
         notebook = build(
             self.release,
             submission,

@@ -17,6 +17,7 @@ from dlcore.plain import Json, Outcome, decode
 
 RESTARTS = 3
 MAX_TEXT = 12_000  # characters of a cell's output
+MAX_OUTPUT = 200_000  # characters of the outputs of all cells
 MAX_TRANSFORMED = 100_000  # characters of a cell in which magics are looked for
 MAGIC = re.compile(r"^\s*[%!?]|[?]\s*$|=\s*[%!]", re.M)
 
@@ -97,7 +98,13 @@ def _run_cells(box: Box, program: Program, done: Run) -> bool:
         box.send({"cells": cells})
         for number, _ in program:
             reply = box.receive()
-            done.cells[number] = (_text(reply, "text"), _text(reply, "error"))
+            room = MAX_OUTPUT - sum(
+                len(t) + len(e) for t, e in done.cells.values()
+            )
+            text, error = (
+                _text(reply, key)[:room] for key in ("text", "error")
+            )
+            done.cells[number] = (text, error)
     except (Stopped, Crashed) as end:
         done.cells[number] = ("", _blame(end, f"cell {number}", done))
         return False

@@ -25,6 +25,7 @@ MAX_BYTES = 20_000_000  # of a notebook
 MAX_CELLS = 2_000
 MAX_SOURCE = 1_000_000  # characters of one cell
 MAX_MEMBERS = 5_000  # of an archive
+MAX_UNPACKED = 2_000_000_000  # bytes of all of them
 
 MISSING, CORRUPT, REFUSED = "missing", "corrupt", "refused"
 
@@ -144,6 +145,9 @@ def _open_zip(source: Path) -> Iterator[tuple[str, bytes | Exception]]:
         members = archive.infolist()
         few = len(members) <= MAX_MEMBERS
         check(few, "An archive", f"have ≤ {MAX_MEMBERS} files", len(members))
+        size = sum(min(member.file_size, MAX_BYTES) for member in members)
+        fits = size <= MAX_UNPACKED
+        check(fits, "An archive", f"hold ≤ {MAX_UNPACKED:,} bytes", f"{size:,}")
         for member in members:
             name = member.filename
             hidden = (

@@ -152,3 +152,17 @@ def test_without_a_box_limits_hold():
 )
 def test_magics_become_python(source, python):
     assert plain_python(source).strip() == python.strip()
+
+
+def test_all_cells_together_have_a_limit():
+    cells = ["import time; time.sleep(0.8)"] * 20
+    limits = Limits(seconds=1, patience=3)
+    done = run(list(enumerate(cells)), {"f": [encode(())]}, limits)
+    assert done.seconds < 10
+    assert done.tasks["f"] == "It was not reached."
+    assert done.stopped
+
+
+def test_all_outputs_together_have_a_limit():
+    done = run([(i, "print('x' * 9_000)") for i in range(40)], {}, Limits())
+    assert sum(len(text) for text, _ in done.cells.values()) == 200_000

@@ -14,6 +14,7 @@ from classroom import grading, results
 from classroom.__main__ import main
 from classroom.box import Limits
 from classroom.course import BOOK
+from classroom.feedback import feedback
 from classroom.gradebook import mark
 from classroom.grading import Grader
 from classroom.marks import marks
@@ -254,3 +255,18 @@ def test_command_says_what_is_missing(course, capsys):
     assert "release" in capsys.readouterr().err
     assert main(["marks", str(course.root / "nowhere")]) == 2
     assert "python -m classroom start" in capsys.readouterr().err
+
+
+def test_page_of_a_student_runs_no_script(course, solved):
+    find(
+        solved := answer(solved), "no-unit"
+    ).source = "<script>alert(1)</script><img src=x onerror=alert(2)> **mine**"
+    submit(course, "ann", solved, NAME)
+    Grader(course, NAME).grade()
+    ((_, page),) = feedback(course, NAME)
+    text = page.read_text(encoding="utf-8")
+    assert "<strong>mine</strong>" in text
+    assert "alert(1)</script>" not in text
+    assert "onerror=alert" not in text.replace(
+        "&lt;img src=x onerror=alert", ""
+    )
