@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+from nbformat.v4 import new_code_cell
 
-from classroom import gradebook, grading
+from classroom import grading
 from classroom.assignment import Assignment
 from classroom.box import Box
 from classroom.course import start
@@ -22,7 +23,7 @@ PARTS: dict[str, tuple[Any, list[str]]] = {
     "cases and expected values": (Assignment, ["hidden"]),
     "start and stop of boxes": (Box, ["__init__", "close"]),
     "students' code in boxes": (Box, ["receive"]),
-    "marks into the gradebook": (gradebook, ["record"]),
+    "marks into the gradebook": (grading, ["record"]),
     "results and notebooks": (grading, ["save", "build", "write_whole"]),
 }
 
@@ -58,6 +59,9 @@ def main() -> None:
     parser.add_argument("assignment", nargs="?", default="connectionism")
     parser.add_argument("--students", type=int, default=100)
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument(
+        "--torch", action="store_true", help="let everybody import torch"
+    )
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         course = start(Path(folder) / "course")
@@ -67,6 +71,8 @@ def main() -> None:
             course.notebook("release", options.assignment), 4
         )
         solved = solve(handed_out, grader.assignment.notebook)
+        if options.torch:
+            solved.cells.append(new_code_cell("import torch"))
         for i in range(options.students):
             file = course.notebook(
                 "submitted", options.assignment, f"student-{i}"

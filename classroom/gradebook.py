@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from nbgrader.api import MissingEntry
+from nbgrader.api import Grade, Gradebook, MissingEntry
 
 from classroom.course import Course
 
@@ -17,7 +17,7 @@ class Mark(NamedTuple):
 
 
 def record(
-    course: Course,
+    gradebook: Gradebook,
     assignment: str,
     student: str,
     scores: Mapping[str, float],
@@ -29,32 +29,39 @@ def record(
     Marks that were given by hand stay.
 
     Args:
-        course: whose gradebook it is.
+        gradebook: where to enter them.
         assignment: the name of the assignment.
         student: the id of the student.
         scores: the marks of the tasks.
         answers: the answers that the student changed, by the ids of their cells.
         fresh: whether written answers may have changed since marks were given by hand.
     """
-    with course.gradebook() as gradebook:
+    try:
         gradebook.update_or_create_student(student)
         submission = gradebook.update_or_create_submission(assignment, student)
         (notebook,) = submission.notebooks
         for grade in notebook.grades:
-            if grade.name in scores:
-                grade.auto_score = scores[grade.name]
-                grade.needs_manual_grade = False
-            elif grade.name not in answers:
-                grade.auto_score = 0.0
-                grade.needs_manual_grade = False
-            else:
-                grade.auto_score = None
-                waiting = grade.manual_score is None or fresh
-                grade.needs_manual_grade = waiting
+            _set(grade, scores, answers, fresh)
         for comment in notebook.comments:
             answered = comment.name in answers
             comment.auto_comment = None if answered else "No response."
         gradebook.db.commit()
+    except BaseException:
+        gradebook.db.rollback()
+        raise
+
+
+def _set(
+    grade: Grade,
+    scores: Mapping[str, float],
+    answers: Mapping[str, str],
+    fresh: bool,
+) -> None:
+    """Enter the mark of one cell: a task, or an answer to be marked by hand."""
+    written = grade.name not in scores and grade.name in answers
+    grade.auto_score = None if written else scores.get(grade.name, 0.0)
+    unmarked = grade.manual_score is None or fresh
+    grade.needs_manual_grade = written and unmarked
 
 
 def mark(course: Course, assignment: str, student: str) -> Mark | None:

@@ -18,11 +18,12 @@ from typing import TypeVar
 import nbformat
 from nbformat import NotebookNode
 
-from classroom import flags, gradebook
+from classroom import flags
 from classroom.assignment import Assignment, is_test, read, role
 from classroom.autograded import build, changed
 from classroom.box import Limits, why_not
 from classroom.course import Course
+from classroom.gradebook import record
 from classroom.results import (
     CRASHED,
     EMPTY,
@@ -119,6 +120,7 @@ class Grader:
 
         with (
             _only_one(self.course, self.name),
+            self.course.gradebook() as self._gradebook,
             ThreadPoolExecutor(jobs) as pool,
         ):
             running: dict[Future[Run], Job] = {}
@@ -251,8 +253,8 @@ class Grader:
         )
 
     def _record(self, result: Result, fresh: bool) -> Result:
-        gradebook.record(
-            self.course,
+        record(
+            self._gradebook,
             self.name,
             result.student,
             result.scores,

@@ -3,6 +3,7 @@
 import os
 
 import pytest
+import torch
 
 from classroom import box
 from classroom.box import Box, Crashed, Limits, Stopped
@@ -77,6 +78,13 @@ def test_tasks_do_not_touch_each_other():
         Limits(),
     )
     assert twice.tasks == {"count": [Outcome(1)], "again": [Outcome(1)]}
+
+
+def test_tensors_cross_the_box():
+    cells = [(0, "def double(x):\n    return 2 * x")]
+    one = torch.ones(2, requires_grad=True)
+    done = run(cells, {"double": [encode((one,))]}, Limits())
+    assert done.tasks["double"] == [Outcome(encode(2 * one))]
 
 
 def test_missing_function_is_not_written_yet():
