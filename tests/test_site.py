@@ -535,18 +535,23 @@ def test_the_book_stays_small():
 def test_no_answer_of_an_assignment_is_published():
     book = ROOT / "book"
     pages = [f for f in book.rglob("*.ipynb") if "assignments" not in f.parts]
-    shown = "".join(f.read_text(encoding="utf-8") for f in pages)
+    shown = "\n".join(
+        "".join(cell["source"])
+        for page in pages
+        for cell in json.loads(page.read_text(encoding="utf-8"))["cells"]
+    )
     answers = {
         line
         for file in (book / "assignments").glob("*.ipynb")
         for line in secrets(nbformat.read(file, 4))
-        if json.dumps(line, ensure_ascii=False)[1:-1] not in shown
+        if line not in shown
     }
     assert len(answers) > 100
     kinds = {".html", ".js", ".txt", ".ipynb", ".py", ".json"}
     for file in SITE.rglob("*"):
         if file.suffix in kinds:
-            text = unescape(file.read_text(encoding="utf-8", errors="replace"))
+            text = file.read_text(encoding="utf-8", errors="replace")
+            text = unescape(re.sub(r"[\w+/=]{500,}", "", text))  # no pictures
             found = [line for line in answers if line in text]
             where = file.relative_to(SITE)
             assert not found, (
