@@ -115,6 +115,21 @@ class ViT(nn.Module):
         scores: Tensor = self.head(self.stack(self.tokens(X))[:, 0])
         return scores
 
+    def maps(
+        self, X: Float[Tensor, "B C R S"]
+    ) -> list[Float[Tensor, "B h T T"]]:
+        """Return the attention weights of all heads, layer by layer.
+
+        The first row and column of a table belong to the class token. Switch dropout off
+        before, with ``eval()``.
+        """
+        stream, found = self.tokens(X), []
+        for block in self.stack.blocks:
+            read = block.norms[0](stream)
+            found.append(block.attention(read, read)[1])
+            stream = block(stream)
+        return found
+
 
 def rollout(
     maps: list[Float[Tensor, "B h T T"]],
