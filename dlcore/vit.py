@@ -138,7 +138,7 @@ def rollout(
 
     Heads are averaged, and half of each layer is its shortcut:
 
-    .. math:: R = \prod_l \tfrac12 (A_l + I),
+    .. math:: M = \prod_l \tfrac12 (A_l + I),
 
     with the last layer on the left. A row says from which tokens of the input a token would
     be mixed, if layers did nothing but take these means.
@@ -148,10 +148,10 @@ def rollout(
     """
     check(len(maps) > 0, "rollout: maps", "have at least one layer", 0)
     T = maps[0].shape[-1]
-    R = torch.eye(T).to(maps[0]).expand(len(maps[0]), T, T)
+    M = torch.eye(T).to(maps[0]).expand(len(maps[0]), T, T)
     for A in maps:
-        R = (A.mean(dim=1) + torch.eye(T).to(A)) / 2 @ R
-    return R
+        M = (A.mean(dim=1) + torch.eye(T).to(A)) / 2 @ M
+    return M
 
 
 def _check_pictures(who: str, X: Tensor, patch: int) -> None:
