@@ -43,11 +43,13 @@ def hide(
     words: tuple[int, int],
     generator: Generator,
     rate: float = 0.15,
+    masked: float = 0.8,
+    swapped: float = 0.1,
 ) -> tuple[Int64[Tensor, "B T"], Int64[Tensor, "B T"]]:
     """Choose tokens to be predicted, and hide most of them.
 
-    Each token that may be chosen is chosen with the probability ``rate``. Of the chosen,
-    80 % become the mask, 10 % another token at random, and 10 % stay as they are.
+    Each token that may be chosen is chosen with the probability ``rate``. A chosen token
+    becomes the mask, or another token at random, or stays as it is.
 
     Args:
         x: tokens.
@@ -56,12 +58,17 @@ def hide(
         words: the first token to draw from, and the one behind the last.
         generator: source of the choices.
         rate: share of the chosen.
+        masked: share of the chosen that become the mask.
+        swapped: share of the chosen that become a token at random.
 
     Returns:
         What the network sees, and what it has to say: the tokens at the chosen places,
         :data:`IGNORED` elsewhere.
     """
     check(0 <= rate <= 1, "hide: rate", "lie between 0 and 1", rate)
+    ok = min(masked, swapped) >= 0 and masked + swapped <= 1 + 1e-9
+    rule = "not be negative, with a sum of at most 1"
+    check(ok, "hide: masked and swapped", rule, (masked, swapped))
     rule = f"have the shape of x, {tuple(x.shape)}, and truth values"
     ok = may.shape == x.shape and may.dtype == torch.bool
     check(ok, "hide: may", rule, f"{may.dtype} of shape {tuple(may.shape)}")
@@ -69,8 +76,9 @@ def hide(
     chosen = may & (torch.rand(x.shape, generator=generator) < rate)
     kind = torch.rand(x.shape, generator=generator)
     others = torch.randint(*words, x.shape, generator=generator)
-    seen = x.where(~(chosen & (kind < 0.8)), mask)
-    seen = seen.where(~(chosen & (kind >= 0.8) & (kind < 0.9)), others)
+    other = chosen & (kind >= masked) & (kind < masked + swapped)
+    seen = x.where(~(chosen & (kind < masked)), mask)
+    seen = seen.where(~other, others)
     return seen, x.where(chosen, IGNORED)
 
 

@@ -17,7 +17,7 @@ import itertools
 import json
 import math
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from html import escape
 from typing import Any, TypeAlias
 
@@ -26,6 +26,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.transforms import Bbox
 from numpy import ndarray
 from PIL import Image
 
@@ -78,6 +79,7 @@ class Explorer:
         max_frames: int,
     ) -> None:
         self.draw, self.play = draw, play
+        self._layouts: dict[object, list[Bbox]] = {}
         self.values = {
             name: [_plain(v) for v in vs] for name, vs in values.items()
         }
@@ -167,7 +169,15 @@ class Explorer:
         plt.close(fig)
         canvas: Any = FigureCanvasAgg(fig)
         fig.set_dpi(FRAME_SCALE * fig.dpi)
+        margins = _what_stands_beside(fig)
+        if margins in self._layouts:
+            fig.set_layout_engine("none")
+            for ax, place in zip(fig.axes, self._layouts[margins], strict=True):
+                ax.set_position(place, which="original")
         canvas.draw()  # once; savefig draws twice and packs what is unpacked here
+        self._layouts[margins] = [
+            ax.get_position(original=True) for ax in fig.axes
+        ]
         return Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
 
     def html(self) -> str:
@@ -284,6 +294,44 @@ def _text(value: Value) -> str:
     if isinstance(value, str):
         return value
     return f"{value:{'d' if isinstance(value, int) else 'g'}}".replace("-", "−")
+
+
+def _what_stands_beside(fig: Figure) -> object:
+    """Return what the layout of a figure depends on: texts beside its axes.
+
+    To lay out a figure takes as long as to draw it, and most frames differ inside their
+    axes only: those with the same texts around them share one layout.
+    """
+    if fig.get_suptitle() or any(ax.name == "3d" for ax in fig.axes):
+        return fig  # more depends on its layout: it is shared with no other
+    return tuple(
+        (
+            ax.axison,
+            ax.get_xlabel(),
+            ax.get_ylabel(),
+            *(_lines(ax.get_title(at)) for at in ("left", "center", "right")),
+            *(label.get_text() for label in ax.get_xticklabels(which="both")),
+            *(label.get_text() for label in ax.get_yticklabels(which="both")),
+            *_outside(ax),
+        )
+        for ax in fig.axes
+    )
+
+
+def _lines(text: str) -> int:
+    return len(text.splitlines())
+
+
+def _outside(ax: Axes) -> Iterator[tuple[object, ...]]:
+    """Find the texts that start outside of the axes, with their places."""
+    legend = ax.get_legend()
+    if legend and legend.get_bbox_to_anchor() is not ax.bbox:
+        yield tuple(text.get_text() for text in legend.get_texts())
+    for text in ax.texts:
+        place = text.get_transform().transform(text.get_unitless_position())
+        x, y = ax.transAxes.inverted().transform(place)
+        if not (0 <= x <= 1 and 0 <= y <= 1):
+            yield text.get_text(), round(x, 2), round(y, 2)
 
 
 def _in_few_colours(images: list[Image.Image]) -> list[Image.Image]:

@@ -47,12 +47,14 @@ class Recurrent(nn.Module):
         check_whole(f"{who}: hidden", hidden, 1)
         self.hidden = hidden
 
-        def uniform(*shape: int) -> nn.Parameter:
+        def uniform(*shape: int) -> Tensor:
             draws = torch.rand(shape, generator=generator)
-            return nn.Parameter((2 * draws - 1) / hidden**0.5)
+            return (2 * draws - 1) / hidden**0.5
 
-        self.V = uniform(self.blocks * hidden, inputs)
-        self.U = uniform(self.blocks * hidden, hidden)
+        self.V = nn.Parameter(uniform(self.blocks * hidden, inputs))
+        U = uniform(self.blocks * hidden, hidden)
+        # Kept column after column, so that the U.T of each step is contiguous.
+        self.U = nn.Parameter(U.T.contiguous().T)
         self.b = nn.Parameter(torch.zeros(self.blocks * hidden))
 
     def step(self, z: Float[Tensor, "B G"], state: State) -> State:
@@ -269,15 +271,16 @@ class GRU(Recurrent):
 
     def step(self, z: Tensor, state: State) -> State:  # noqa: D102
         (h,) = state
-        two = 2 * self.hidden
+        parts = [2 * self.hidden, self.hidden]  # both gates, the candidate
+        z_ru, z_h = z.split(parts, dim=1)
         if self.d is not None:
-            past = h @ self.U.T
-            r, u = torch.sigmoid(z[:, :two] + past[:, :two]).chunk(2, dim=1)
-            candidate = torch.tanh(z[:, two:] + r * (past[:, two:] + self.d))
+            past_ru, past_h = (h @ self.U.T).split(parts, dim=1)
+            r, u = torch.sigmoid(z_ru + past_ru).chunk(2, dim=1)
+            candidate = torch.tanh(z_h + r * (past_h + self.d))
         else:
-            gates = torch.sigmoid(z[:, :two] + h @ self.U[:two].T)
-            r, u = gates.chunk(2, dim=1)
-            candidate = torch.tanh(z[:, two:] + (r * h) @ self.U[two:].T)
+            U_ru, U_h = self.U.split(parts)
+            r, u = torch.sigmoid(z_ru + h @ U_ru.T).chunk(2, dim=1)
+            candidate = torch.tanh(z_h + (r * h) @ U_h.T)
         return (torch.lerp(candidate, h, u),)
 
 

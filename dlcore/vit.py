@@ -115,6 +115,21 @@ class ViT(nn.Module):
         scores: Tensor = self.head(self.stack(self.tokens(X))[:, 0])
         return scores
 
+    def maps(
+        self, X: Float[Tensor, "B C R S"]
+    ) -> list[Float[Tensor, "B h T T"]]:
+        """Return the attention weights of all heads, layer by layer.
+
+        The first row and column of a table belong to the class token. Switch dropout off
+        before, with ``eval()``.
+        """
+        stream, found = self.tokens(X), []
+        for block in self.stack.blocks:
+            read = block.norms[0](stream)
+            found.append(block.attention(read, read)[1])
+            stream = block(stream)
+        return found
+
 
 def rollout(
     maps: list[Float[Tensor, "B h T T"]],
@@ -123,7 +138,7 @@ def rollout(
 
     Heads are averaged, and half of each layer is its shortcut:
 
-    .. math:: R = \prod_l \tfrac12 (A_l + I),
+    .. math:: M = \prod_l \tfrac12 (A_l + I),
 
     with the last layer on the left. A row says from which tokens of the input a token would
     be mixed, if layers did nothing but take these means.
@@ -133,10 +148,10 @@ def rollout(
     """
     check(len(maps) > 0, "rollout: maps", "have at least one layer", 0)
     T = maps[0].shape[-1]
-    R = torch.eye(T).to(maps[0]).expand(len(maps[0]), T, T)
+    M = torch.eye(T).to(maps[0]).expand(len(maps[0]), T, T)
     for A in maps:
-        R = (A.mean(dim=1) + torch.eye(T).to(A)) / 2 @ R
-    return R
+        M = (A.mean(dim=1) + torch.eye(T).to(A)) / 2 @ M
+    return M
 
 
 def _check_pictures(who: str, X: Tensor, patch: int) -> None:

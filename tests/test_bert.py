@@ -39,18 +39,23 @@ def test_pack_by_hand():
 
 def within(count, n, p):
     """Tell whether so many of n is no surprise: four standard deviations."""
-    return abs(count - n * p) < 4 * binom.std(n, p)
+    return abs(count - n * p) <= 4 * binom.std(n, p)
 
 
-def test_shares_of_what_is_hidden():
+@pytest.mark.parametrize(
+    "shares", [{}, {"masked": 1.0, "swapped": 0.0}, {"masked": 0.2}]
+)
+def test_shares_of_what_is_hidden(shares):
     x = torch.full((1000, 100), 7)
-    seen, wanted = hide(x, x > 0, 4, (10, 1010), generator())
+    seen, wanted = hide(x, x > 0, 4, (10, 1010), generator(), **shares)
     chosen = wanted != IGNORED
     n = int(chosen.sum())
+    masked = shares.get("masked", 0.8)
+    swapped = shares.get("swapped", 0.1)
     assert within(n, x.numel(), 0.15)
-    assert within(int((seen[chosen] == 4).sum()), n, 0.8)
-    assert within(int((seen[chosen] == 7).sum()), n, 0.1)
-    assert within(int((seen[chosen] >= 10).sum()), n, 0.1)
+    assert within(int((seen[chosen] == 4).sum()), n, masked)
+    assert within(int((seen[chosen] == 7).sum()), n, 1 - masked - swapped)
+    assert within(int((seen[chosen] >= 10).sum()), n, swapped)
     assert torch.equal(seen[~chosen], x[~chosen])
     assert torch.equal(wanted[chosen], x[chosen])
 
@@ -158,6 +163,10 @@ X = torch.zeros(1, 3, dtype=torch.long)
             "rate must lie between 0 and 1; got 1.5",
         ),
         (lambda: hide(X, X, 4, (5, 9), generator()), "may must have the shape"),
+        (
+            lambda: hide(X, X == 0, 4, (5, 9), generator(), 0.2, 0.9, 0.2),
+            "masked and swapped must not be negative",
+        ),
         (
             lambda: hide(X, X == 0, 4, (9, 9), generator()),
             "words must be a range",

@@ -369,3 +369,31 @@ def test_common_colours_stay_exactly_what_they_are():
     assert (seen[20:] == 255).all()
     assert np.abs(seen.astype(int) - pixels).max() < 12
     assert len(image.getcolors()) <= 256
+
+
+def beside(what):
+    """A curve with a text beside its axes, or in them."""
+    fig, axes = plt.subplots(1, 2, figsize=(4, 2), layout="constrained")
+    axes[0].plot([0, 1], [0, 2e5 if what == "wide numbers" else 1])
+    axes[1].set_title("one\ntwo" if what == "two lines" else what)
+    axes[1].set_ylabel("height" if what == "label" else "")
+    far = 1.2 if what == "text outside" else 0.5
+    axes[1].text(far, 0.5, what, transform=axes[1].transAxes)
+    if what == "legend outside":
+        axes[0].plot([0, 1], [1, 0], label="down")
+        axes[0].legend(loc="upper left", bbox_to_anchor=(1, 1))
+    if what == "over all":
+        fig.suptitle("over all")
+    if what == "no axis":
+        axes[0].axis("off")
+    return fig
+
+
+def test_frames_share_a_layout_only_where_it_is_theirs():
+    kinds = ["plain", "in the axes", "wide numbers", "two lines", "label"]
+    kinds += ["text outside", "legend outside", "over all", "no axis"]
+    together = explore(beside, what=kinds)
+    for what in kinds:
+        alone = explore(beside, what=[what]).image({"what": what})
+        assert together.image({"what": what}) == alone, what
+    assert len(together._layouts) == len(kinds) - 1

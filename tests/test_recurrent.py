@@ -1,5 +1,6 @@
 import re
 
+import numpy as np
 import pytest
 import torch
 from draws import seeds
@@ -124,6 +125,45 @@ def test_padding_changes_nothing_and_gets_nothing(kind, rng, lengths):
         alone, end = layer(x[row : row + 1, :n])
         torch.testing.assert_close(alone[0], h[row, :n])
         torch.testing.assert_close([s[0] for s in end], [s[row] for s in state])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_slopes_and_their_slopes_are_those_of_difference_quotients(kind):
+    rng = np.random.default_rng(0)
+    layer = randomised(kind(2, 2).double(), rng)
+    x = normal(rng, 2, 3, 2)
+    start = [normal(rng, 2, 2) for _ in range(layer.states)]
+    names, weights = zip(*layer.named_parameters(), strict=True)
+
+    def run(x, *rest):
+        values = dict(zip(names, rest, strict=False))
+        state = rest[len(names) :]
+        how = {"lengths": torch.tensor([3, 2]), "state": state}
+        h, end = torch.func.functional_call(layer, values, (x,), how)
+        return h, *end
+
+    assert torch.autograd.gradcheck(run, (x, *weights, *start), fast_mode=True)
+    assert torch.autograd.gradgradcheck(
+        run, (x, *weights, *start), fast_mode=True
+    )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(seeds)
+def test_weights_of_the_state_lie_by_columns_and_it_changes_nothing(kind, rng):
+    layer = randomised(kind(3, 2).double(), rng)
+    assert layer.U.T.is_contiguous()
+    other = kind(3, 2).double()
+    other.U = nn.Parameter(other.U.detach().contiguous())
+    other.load_state_dict(layer.state_dict())
+    assert other.U.is_contiguous()
+    x = normal(rng, 4, 5, 3)
+    h, y = layer(x)[0], other(x)[0]
+    torch.testing.assert_close(h, y)
+    torch.testing.assert_close(
+        torch.autograd.grad(h.square().sum(), [x, *layer.parameters()]),
+        torch.autograd.grad(y.square().sum(), [x, *other.parameters()]),
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)

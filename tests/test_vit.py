@@ -66,6 +66,27 @@ def test_values_and_gradients_are_those_of_layers_of_torch(rng, B):
     )
 
 
+@given(seeds, sizes)
+def test_maps_are_those_of_attentions_of_torch(rng, B):
+    ours = randomised(ViT(6, 3, 4, 8, 2, 2, channels=2).double(), rng)
+    X = normal(rng, B, 2, 6, 6)
+    stream, maps = ours.tokens(X), ours.maps(X)
+    assert len(maps) == 2
+    for block, A in zip(ours.stack.blocks, maps, strict=True):
+        theirs = nn.TransformerEncoderLayer(
+            8, 2, 32, 0, "gelu", batch_first=True, norm_first=True
+        ).double()
+        copy_block(block, theirs)
+        read = theirs.norm1(stream)
+        _, want = theirs.self_attn(read, read, read, average_attn_weights=False)
+        assert A.shape == (B, 2, 5, 5)
+        torch.testing.assert_close(A, want)
+        torch.testing.assert_close(A.sum(dim=-1), torch.ones(B, 2, 5).double())
+        stream = theirs(stream)
+    scores = ours.head(ours.stack.norm(stream)[:, 0])
+    torch.testing.assert_close(scores, ours(X))
+
+
 @given(seeds, st.permutations(range(4)))
 def test_without_places_the_order_of_patches_does_not_matter(rng, p):
     net = randomised(ViT(4, 2, 3, 8, 2, 1).double(), rng)
