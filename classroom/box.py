@@ -199,7 +199,10 @@ def why_not() -> str:
         return f"{' and '.join(missing)} cannot be found"
     shell = command(Limits(), 0)[: -len(_runner(INSIDE))]
     tried = subprocess.run(
-        [*shell, "true"], env=ENVIRONMENT, capture_output=True, text=True
+        [*shell, sys.executable, "-I", "-c", ""],
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
     )
     return tried.stderr.strip() or "it fails" if tried.returncode else ""
 
@@ -262,6 +265,7 @@ def _mounts(limits: Limits) -> list[str]:
     links = [p for p in SYSTEM_LINKS if p.is_symlink()]
     folders = {parent for place in places.values() for parent in place.parents}
     return [
+        *("--size", str(limits.disk), "--perms", "1777", "--tmpfs", "/tmp"),
         *(part for f in sorted(folders) for part in ("--dir", str(f))),
         *(
             part
@@ -274,7 +278,6 @@ def _mounts(limits: Limits) -> list[str]:
             for part in ("--symlink", os.readlink(p), str(p))
         ),
         *("--proc", "/proc", "--dev", "/dev"),
-        *("--size", str(limits.disk), "--perms", "1777", "--tmpfs", "/tmp"),
     ]
 
 

@@ -29,21 +29,20 @@ SETTINGS = '''\
 """Settings of nbgrader for this course. Its exchange and its formgrader work as usual.
 
 Grade with `python -m classroom grade`: it runs students' code in a box. What follows
-keeps `nbgrader autograde`, which does not, from running it.
+keeps `nbgrader autograde`, which does not, from running it, or from removing anything.
 """
 
-from nbgrader.preprocessors import NbGraderPreprocessor
+from nbconvert.exporters import NotebookExporter
 
 
-class Refuse(NbGraderPreprocessor):
-    def preprocess(self, nb, resources):
+class Refuse(NotebookExporter):
+    def __init__(self, *args, **kwargs):
         raise RuntimeError("Grade with: python -m classroom grade")
 
 
 c = get_config()
 c.CourseDirectory.course_id = {course!r}
-c.Autograde.sanitize_preprocessors = [Refuse]
-c.Autograde.autograde_preprocessors = [Refuse]
+c.Autograde.exporter_class = Refuse
 '''
 
 
@@ -118,7 +117,7 @@ def start(root: Path, students: Path | None = None) -> Course:
     hint = "Marks and submissions are no part of the book."
     check(outside, "COURSE", "lie outside the book's folder", str(root), hint)
     rows = _read_students(students) if students else []
-    root.mkdir(parents=True, exist_ok=True)
+    root.mkdir(mode=0o700, parents=True, exist_ok=True)
     if students and students.resolve() != root / STUDENTS:
         shutil.copyfile(students, root / STUDENTS)
     _keep(root / SECRET, secrets.token_hex(32) + "\n", 0o600)

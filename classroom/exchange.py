@@ -27,14 +27,15 @@ from traitlets.config import Config
 from classroom.course import Course, check_name, open_course, quietly
 from classroom.submissions import (
     MAX_BYTES,
+    STAMP,
     Collected,
     collect,
     write_whole,
 )
 from dlcore._check import check
 
-TIMESTAMP, SECRET = "timestamp.txt", "submission_secret.txt"
-MAX_NOTE = 1_000  # bytes of these two
+SECRET = "submission_secret.txt"
+MAX_NOTE = 1_000  # bytes of it, and of the time
 
 CYCLE = """\
 With a JupyterHub, these stand for handing out, collecting and giving back:
@@ -172,7 +173,7 @@ class Exchange:
             secret = _read_file(folder, SECRET, MAX_NOTE)
         finally:
             os.close(folder)
-        return data, {TIMESTAMP: str(one.time).encode(), SECRET: secret}
+        return data, {STAMP: str(one.time).encode(), SECRET: secret}
 
     def _prepare(self, student: str, page: Path) -> None:
         """Put beside a page what says which submission it is about."""
@@ -181,7 +182,7 @@ class Exchange:
         times = [file.stat().st_mtime for file in (submitted, graded, page)]
         if times != sorted(times):
             raise ValueError("handed in again: grade, then feedback, once more")
-        for name in (TIMESTAMP, SECRET):
+        for name in (STAMP, SECRET):
             note = submitted.with_name(name)
             page.with_name(name).unlink(missing_ok=True)
             if note.is_file() and not note.is_symlink():

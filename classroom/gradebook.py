@@ -1,6 +1,7 @@
 """Write marks into nbgrader's gradebook, and read them from it."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import NamedTuple
 
 from nbgrader.api import Grade, Gradebook, MissingEntry
@@ -23,6 +24,7 @@ def record(
     scores: Mapping[str, float],
     answers: Mapping[str, str],
     fresh: bool,
+    came: datetime | None = None,
 ) -> None:
     """Enter the marks of one submission, all of them or none.
 
@@ -35,10 +37,13 @@ def record(
         scores: the marks of the tasks.
         answers: the answers that the student changed, by the ids of their cells.
         fresh: whether written answers may have changed since marks were given by hand.
+        came: when it was handed in; by this the formgrader knows what is graded.
     """
     try:
         gradebook.update_or_create_student(student)
-        submission = gradebook.update_or_create_submission(assignment, student)
+        submission = gradebook.update_or_create_submission(
+            assignment, student, timestamp=came
+        )
         (notebook,) = submission.notebooks
         for grade in notebook.grades:
             _set(grade, scores, answers, fresh)

@@ -40,6 +40,7 @@ from classroom.submissions import (
     MISSING,
     Submission,
     examine,
+    handed_in,
     submitted,
     write_whole,
 )
@@ -260,6 +261,7 @@ class Grader:
             result.scores,
             result.answers,
             fresh,
+            handed_in(self.course, self.name, result.student),
         )
         result.recorded = True
         save(self.course, self.name, result)

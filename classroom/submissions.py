@@ -18,6 +18,8 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
+from nbgrader.utils import parse_utc
+
 from classroom.course import Course, check_name, enrol
 from dlcore._check import check
 
@@ -26,6 +28,8 @@ MAX_CELLS = 2_000
 MAX_SOURCE = 1_000_000  # characters of one cell
 MAX_MEMBERS = 5_000  # of an archive
 MAX_UNPACKED = 2_000_000_000  # bytes of all of them
+
+STAMP = "timestamp.txt"  # where nbgrader keeps when something was handed in
 
 MISSING, CORRUPT, REFUSED = "missing", "corrupt", "refused"
 
@@ -109,6 +113,15 @@ def examine(course: Course, assignment: str, student: str) -> Submission:
         return Submission(CORRUPT, note, _digest(data))
     more = [*flags, *_look(notebook, cells)]
     return Submission("", "", _digest(data), tuple(cells), tuple(more))
+
+
+def handed_in(course: Course, assignment: str, student: str) -> datetime | None:
+    """Return when a submission came, without a time zone, if its folder says so."""
+    folder = course.folder("submitted", assignment, student)
+    try:
+        return parse_utc(_read_file(folder / STAMP).decode().strip())
+    except Exception:  # whatever a strange text does to the parser
+        return None
 
 
 def submitted(course: Course, assignment: str) -> list[str]:
@@ -224,7 +237,7 @@ def _put(course: Course, assignment: str, student: str, data: bytes) -> str:
         return "unchanged"
     write_whole(file, data)
     now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-    write_whole(file.with_name("timestamp.txt"), f"{now}\n".encode())
+    write_whole(file.with_name(STAMP), f"{now}\n".encode())
     return "new" if before is None else "replaced"
 
 

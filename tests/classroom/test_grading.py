@@ -8,6 +8,7 @@ import time
 import nbformat
 import psutil
 import pytest
+from nbgrader.apps.api import NbGraderAPI
 from students import add, answer, find, submit
 
 from classroom import grading, results
@@ -49,6 +50,31 @@ def test_what_was_graded_is_not_run_again(course, solved, ran):
     assert len(ran) == 3
     Grader(course, NAME).grade(["ann"], again=True)
     assert len(ran) == 4
+
+
+def test_formgrader_sees_what_is_graded(course, solved):
+    submit(course, "ann", solved, NAME)
+    stamp = course.folder("submitted", NAME, "ann") / "timestamp.txt"
+    stamp.write_text("2026-03-04 05:06:07 UTC\n")
+    Grader(course, NAME).grade()
+    nbgrader = NbGraderAPI(course.directory(NAME))
+    assert nbgrader.get_autograded_students(NAME) == {"ann"}
+    stamp.write_text("next Friday, perhaps\0")
+    assert Grader(course, NAME).grade(again=True)[0].score == FULL
+
+
+def test_nbgrader_grades_nothing_and_removes_nothing(course, solved):
+    submit(course, "ann", solved, NAME)
+    Grader(course, NAME).grade()
+    file = course.notebook("autograded", NAME, "ann")
+    before = file.read_bytes()
+    command = [sys.executable, "-m", "nbgrader", "autograde", NAME, "--force"]
+    done = subprocess.run(
+        command, cwd=course.root, capture_output=True, text=True
+    )
+    assert done.returncode != 0
+    assert "python -m classroom grade" in done.stderr
+    assert file.read_bytes() == before
 
 
 def test_marks_given_by_hand_stay(course, solved):
