@@ -40,6 +40,18 @@ class FillIn(NbGraderPreprocessor):
         return nb, resources
 
 
+class Tidy(NbGraderPreprocessor):
+    """nbgrader's step that takes away the blank lines before what was hidden."""
+
+    def preprocess(
+        self, nb: NotebookNode, resources: dict[str, Any]
+    ) -> tuple[NotebookNode, dict[str, Any]]:
+        """Let no cell end with blank lines."""
+        for cell in nb.cells:
+            cell.source = cell.source.rstrip()
+        return nb, resources
+
+
 class Release(GenerateAssignment):
     """nbgrader's converter with one more step."""
 
@@ -54,6 +66,7 @@ class Release(GenerateAssignment):
             ComputeChecksums,
             SaveCells,
             ClearHiddenTests,
+            Tidy,
             ComputeChecksums,
             CheckCellMetadata,
         ]
