@@ -55,7 +55,7 @@ ARTICLE = ".bd-article, .bd-search-container"
 # Typeset the mathematics and, at once, open what is folded: it obeys the same laws.
 SETTLE = """async () => {
   await window.MathJax?.startup?.promise;
-  const still = "<style>* { transition: none !important }</style>";
+  const still = "<style>* { transition: none !important; animation: none !important }</style>";
   document.head.insertAdjacentHTML("beforeend", still);
   document.querySelectorAll("details").forEach((d) => { d.open = true; });
   document.querySelectorAll(".toggle-button-hidden").forEach((b) => b.click());
