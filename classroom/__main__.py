@@ -55,8 +55,8 @@ def run_collect(options: argparse.Namespace) -> int:
 
     course, refused = open_course(options.course), 0
     for one in collect(course, options.assignment, options.files):
-        print(f"{one.student or '?':20} {one.what:12} {one.file}")
-        refused += one.what.startswith("refused")
+        print(one)
+        refused += one.refused
     if refused:
         print(f"{refused} refused")
     return int(refused > 0)

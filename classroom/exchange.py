@@ -8,7 +8,6 @@ name stops it; what is here does neither.
 import argparse
 import os
 import pwd
-import stat
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -26,10 +25,12 @@ from traitlets.config import Config
 
 from classroom.course import Course, check_name, open_course, quietly
 from classroom.submissions import (
+    CAREFULLY,
     MAX_BYTES,
     STAMP,
     Collected,
     collect,
+    read_open,
     write_whole,
 )
 from dlcore._check import check
@@ -148,7 +149,7 @@ class Exchange:
                 continue
             write_whole(place / one.student / f"{self.assignment}.ipynb", data)
         for done in collect(self.course, self.assignment, [place]):
-            if not done.what.startswith("refused"):
+            if not done.refused:
                 folder = self.course.folder(
                     "submitted", self.assignment, done.student
                 )
@@ -228,16 +229,10 @@ def _parse(name: str) -> Inbound:
 def _read_file(folder: int, name: str, most: int) -> bytes:
     """Read an ordinary file of an open folder that is not too big; follow no link."""
     try:
-        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
-        handle = os.open(name, flags, dir_fd=folder)
+        handle = os.open(name, CAREFULLY, dir_fd=folder)
     except OSError as error:
         raise ValueError(f"{name}: {error.strerror}.") from None
-    with os.fdopen(handle, "rb") as opened:
-        ordinary = stat.S_ISREG(os.fstat(handle).st_mode)
-        check(ordinary, name, "be a file", "something else")
-        data = opened.read(most + 1)
-        check(len(data) <= most, name, f"have ≤ {most:,} bytes", "more")
-        return data
+    return read_open(handle, most, name)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -269,8 +264,8 @@ def _run(exchange: Exchange, command: str) -> int:
         print("Students can fetch it.")
     elif command == "collect":
         for one in exchange.collect():
-            print(f"{one.student or '?':20} {one.what:12} {one.file}")
-            refused += one.what.startswith("refused")
+            print(one)
+            refused += one.refused
     else:
         for student, what in exchange.feedback():
             print(f"{student:20} {what}")

@@ -29,6 +29,9 @@ MAX_SOURCE = 1_000_000  # characters of one cell
 MAX_MEMBERS = 5_000  # of an archive
 MAX_UNPACKED = 2_000_000_000  # bytes of all of them
 
+CAREFULLY = (
+    os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
+)  # to open a stranger's file
 STAMP = "timestamp.txt"  # where nbgrader keeps when something was handed in
 
 MISSING, CORRUPT, REFUSED = "missing", "corrupt", "refused"
@@ -67,6 +70,14 @@ class Collected(NamedTuple):
     file: str
     student: str
     what: str  # new, replaced, unchanged, or a sentence that says why it was refused
+
+    @property
+    def refused(self) -> bool:
+        """Whether it was not put into the course."""
+        return self.what.startswith("refused")
+
+    def __str__(self) -> str:
+        return f"{self.student or '?':20} {self.what:12} {self.file}"
 
 
 def collect(
@@ -195,18 +206,26 @@ def _try_read(file: Path) -> bytes | Exception:
 def _read_file(file: Path) -> bytes:
     """Read an ordinary file that is not too big, and follow no link."""
     try:
-        handle = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        handle = os.open(file, CAREFULLY)
     except OSError as error:
         raise ValueError(f"It cannot be opened: {error.strerror}.") from None
+    return read_open(handle)
+
+
+def read_open(
+    handle: int, most: int = MAX_BYTES, what: str = "A notebook"
+) -> bytes:
+    """Read and close what was opened, if it is an ordinary file that is not too big."""
     with os.fdopen(handle, "rb") as opened:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise ValueError("It is not a file.")
-        return _at_most(opened.read(MAX_BYTES + 1))
+        ordinary = stat.S_ISREG(os.fstat(handle).st_mode)
+        check(ordinary, what, "be a file", "something else")
+        return _at_most(opened.read(most + 1), most, what)
 
 
-def _at_most(data: bytes) -> bytes:
-    small = len(data) <= MAX_BYTES
-    check(small, "A notebook", f"have ≤ {MAX_BYTES:,} bytes", "more")
+def _at_most(
+    data: bytes, most: int = MAX_BYTES, what: str = "A notebook"
+) -> bytes:
+    check(len(data) <= most, what, f"have ≤ {most:,} bytes", "more")
     return data
 
 

@@ -20,7 +20,7 @@ from nbformat import NotebookNode
 
 from classroom.assignment import VARIANTS, Assignment, Recipe, is_test, role
 from classroom.course import BOOK, start
-from classroom.release import checks_cell, release_read
+from classroom.release import release_read
 from dlcore.answers import Case, Verdict, judge
 from dlcore.plain import Outcome, call
 
@@ -167,7 +167,6 @@ def _constant(recipe: Recipe, cases: list[Case]) -> Iterator[str]:
 
 def _student_version(assignment: Assignment) -> Iterator[str]:
     """Release the assignment into a folder that is thrown away, and run it."""
-    checks_cell(assignment.notebook)
     with tempfile.TemporaryDirectory() as folder:
         course = start(Path(folder) / "course")
         file = course.notebook("source", assignment.name)

@@ -22,6 +22,7 @@ from classroom.marks import marks
 
 pytestmark = pytest.mark.usefixtures("boxes")
 NAME, FULL = "connectionism", 17
+GRADE = [sys.executable, "-m", "classroom", "grade"]
 STUDENTS = [f"student-{i}" for i in range(6)]
 
 
@@ -110,16 +111,11 @@ def test_written_answer_that_was_not_given_gets_zero(course, empty):
 def test_killed_run_goes_on_where_it_stopped(course, solved, ran):
     for student in STUDENTS:
         submit(course, student, solved, NAME)
-    command = [
-        sys.executable,
-        "-m",
-        "classroom",
-        "grade",
-        str(course.root),
-        NAME,
-    ]
     running = subprocess.Popen(
-        [*command, "--jobs", "1"], cwd=BOOK, stderr=subprocess.PIPE, text=True
+        [*GRADE, course.root, NAME, "--jobs", "1"],
+        cwd=BOOK,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     with running:
         for _ in range(2):
@@ -135,15 +131,7 @@ def test_killed_run_goes_on_where_it_stopped(course, solved, ran):
 def test_nothing_of_a_killed_run_lives_on(course, empty):
     endless = add(empty, "while True: pass")
     submit(course, "eve", endless, NAME)
-    command = [
-        sys.executable,
-        "-m",
-        "classroom",
-        "grade",
-        str(course.root),
-        NAME,
-    ]
-    running = subprocess.Popen(command, cwd=BOOK)
+    running = subprocess.Popen([*GRADE, course.root, NAME], cwd=BOOK)
     deadline = time.monotonic() + 60
     while not (inside := boxes_of(running.pid)) and time.monotonic() < deadline:
         time.sleep(0.1)
