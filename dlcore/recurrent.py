@@ -5,7 +5,7 @@ what stands behind the end of one is never looked at.
 """
 
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -15,6 +15,7 @@ from torch.nn.functional import linear
 from dlcore._check import check, check_whole
 
 State: TypeAlias = tuple[Float[Tensor, "B H"], ...]
+BLOCK = 16  # steps of an LSTM on its way back: few calls, and little memory
 
 
 class Recurrent(nn.Module):
@@ -52,9 +53,7 @@ class Recurrent(nn.Module):
             return (2 * draws - 1) / hidden**0.5
 
         self.V = nn.Parameter(uniform(self.blocks * hidden, inputs))
-        U = uniform(self.blocks * hidden, hidden)
-        # Kept column after column, so that the U.T of each step is contiguous.
-        self.U = nn.Parameter(U.T.contiguous().T)
+        self.U = nn.Parameter(uniform(self.blocks * hidden, hidden))
         self.b = nn.Parameter(torch.zeros(self.blocks * hidden))
 
     def step(self, z: Float[Tensor, "B G"], state: State) -> State:
@@ -84,9 +83,18 @@ class Recurrent(nn.Module):
             state = (zeros,) * self.states
         if mask is not None:
             x = x.masked_fill(~mask[:, :, None], 0)
+        z = linear(x.transpose(0, 1), self.V, self.b)
+        h, state = self._along(z, state, mask)
+        h = h.transpose(0, 1)
+        return h if mask is None else h * mask[:, :, None], state
+
+    def _along(
+        self, z: Float[Tensor, "T B G"], state: State, mask: Tensor | None
+    ) -> tuple[Float[Tensor, "T B H"], State]:
+        """Take all steps; return the outputs, and the state where a sequence ends."""
         outputs = []
-        for t, z in enumerate(linear(x.transpose(0, 1), self.V, self.b)):
-            new = self.step(z, state)
+        for t, now in enumerate(z):
+            new = self.step(now, state)
             if mask is not None:
                 going = mask[:, t, None]
                 new = tuple(
@@ -95,8 +103,7 @@ class Recurrent(nn.Module):
                 )
             state = new
             outputs.append(state[0])
-        h = torch.stack(outputs, dim=1)
-        return h if mask is None else h * mask[:, :, None], state
+        return torch.stack(outputs), state
 
     def _check(
         self, x: Tensor, lengths: Tensor | None, state: State | None
@@ -180,9 +187,125 @@ class LSTM(Recurrent):
 
     def step(self, z: Tensor, state: State) -> State:  # noqa: D102
         h, c = state
-        i, f, candidate, o = torch.addmm(z, h, self.U.T).chunk(4, dim=1)
-        c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(candidate)
-        return torch.sigmoid(o) * torch.tanh(c), c
+        return _remember(torch.addmm(z, h, self.U.T), c)
+
+    def _along(
+        self, z: Tensor, state: State, mask: Tensor | None
+    ) -> tuple[Tensor, State]:
+        if type(self).step is not LSTM.step:  # a cell of its own
+            return super()._along(z, state, mask)
+        h, c, *_ = _Steps.apply(z, self.U, *state)  # type: ignore[no-untyped-call]
+        if mask is None:
+            return h, (h[-1], c[-1])
+        ends = mask.sum(1) - 1, torch.arange(len(mask), device=mask.device)
+        return h, (h[ends], c[ends])
+
+
+def _remember(
+    sums: Float[Tensor, "B G"], c: Float[Tensor, "B H"]
+) -> tuple[Float[Tensor, "B H"], Float[Tensor, "B H"]]:
+    """Return output and cell of an LSTM, given the sums in its four parts."""
+    i, f, candidate, o = sums.chunk(4, dim=1)
+    c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(candidate)
+    return torch.sigmoid(o) * torch.tanh(c), c
+
+
+class _Steps(torch.autograd.Function):
+    r"""All steps of an LSTM, with its backpropagation through time written out.
+
+    The derivatives of the loss by :math:`h_t` and :math:`c_t` along all ways are
+
+    .. math::
+        \delta^h_t &= \partial_{h_t} + U^\top \delta^z_{t+1} \\
+        \delta^c_t &= \partial_{c_t} + f_{t+1} \odot \delta^c_{t+1}
+            + \delta^h_t \odot o_t \odot (1 - \tanh^2 c_t)
+
+    with :math:`\partial` for what comes from outside. Those by the sums :math:`z_t` are
+    these two times factors that are known before the way back begins, computed here for
+    ``BLOCK`` steps at once; and that by :math:`U` is one product at its end.
+    """
+
+    @staticmethod
+    def forward(z: Tensor, U: Tensor, h: Tensor, c: Tensor) -> Any:
+        H = U.shape[1]
+        gates = torch.empty_like(z)
+        hs, cs, tanhs = (z.new_empty(*z.shape[:2], H) for _ in range(3))
+        for now, sums, h_t, c_t, tanh in zip(
+            z, gates, hs, cs, tanhs, strict=True
+        ):
+            torch.addmm(now, h, U.T, out=sums)
+            i, f, candidate, o = sums.chunk(4, dim=1)
+            sums[:, : 2 * H].sigmoid_()  # i and f
+            candidate.tanh_()
+            o.sigmoid_()
+            c = torch.mul(f, c, out=c_t).addcmul_(i, candidate)
+            h = torch.mul(o, torch.tanh(c, out=tanh), out=h_t)
+        return hs, cs, gates, tanhs
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.save_for_backward(*inputs, *output)
+        ctx.save_for_forward(*inputs)
+        ctx.mark_non_differentiable(*output[2:])
+        ctx.set_materialize_grads(False)
+
+    @staticmethod
+    def backward(
+        ctx: Any, by_h: Tensor | None, by_c: Tensor | None, *_: Any
+    ) -> Any:
+        z, U, h, c, hs, cs, gates, tanhs = ctx.saved_tensors
+        nothing = z.new_zeros(()).expand_as(hs)
+        by_h = nothing if by_h is None else by_h
+        by_c = nothing if by_c is None else by_c
+        if torch.is_grad_enabled():  # to be differentiated again
+            return torch.func.vjp(_step_by_step, z, U, h, c)[1]((by_h, by_c))
+        dz, past = torch.empty_like(gates), torch.cat([c[None], cs[:-1]])
+        dh, dc = by_h[-1], by_c[-1]
+        for start in reversed(range(0, len(z), BLOCK)):
+            some = slice(start, start + BLOCK)
+            parts, tanh = dz[some].unflatten(2, (4, -1)), tanhs[some]
+            i, f, candidate, o = gates[some].unflatten(2, (4, -1)).unbind(2)
+            torch.mul(candidate * i, 1 - i, out=parts[:, :, 0])
+            torch.mul(past[some] * f, 1 - f, out=parts[:, :, 1])
+            torch.mul(i, 1 - candidate.square(), out=parts[:, :, 2])
+            torch.mul(tanh * o, 1 - o, out=parts[:, :, 3])
+            steps = zip(parts, o * (1 - tanh.square()), f, strict=True)
+            for t, (part, to_c, f_t) in reversed([*enumerate(steps, start)]):
+                dc = torch.addcmul(dc, dh, to_c)
+                part[:, :3] *= dc[:, None]
+                part[:, 3] *= dh
+                dh, dc = dz[t] @ U, f_t * dc
+                if t > 0:
+                    dh += by_h[t - 1]
+                    dc += by_c[t - 1]
+        dU = dz[0].T @ h + dz[1:].flatten(0, 1).T @ hs[:-1].flatten(0, 1)
+        return dz, dU, dh, dc
+
+    @staticmethod
+    def vmap(_: Any, in_dims: Any, *inputs: Tensor) -> Any:
+        hs, cs = torch.vmap(_step_by_step, in_dims)(*inputs)
+        return (hs, cs, hs, cs), (0, 0, 0, 0)
+
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Any) -> Any:
+        inputs = ctx.saved_tensors
+        full = tuple(
+            torch.zeros_like(x) if d is None else d
+            for x, d in zip(inputs, tangents, strict=True)
+        )
+        return *torch.func.jvp(_step_by_step, inputs, full)[1], None, None
+
+
+def _step_by_step(
+    z: Tensor, U: Tensor, h: Tensor, c: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Return all outputs and cells of an LSTM, with a graph of every step."""
+    outputs, cells = [], []
+    for now in z:
+        h, c = _remember(torch.addmm(now, h, U.T), c)
+        outputs.append(h)
+        cells.append(c)
+    return torch.stack(outputs), torch.stack(cells)
 
 
 class CoupledLSTM(LSTM):

@@ -7,6 +7,14 @@ from draws import seeds
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
+from torch.func import (
+    functional_call,
+    grad,
+    hessian,
+    jacfwd,
+    jacrev,
+    vmap,
+)
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from dlcore.recurrent import (
@@ -139,7 +147,7 @@ def test_slopes_and_their_slopes_are_those_of_difference_quotients(kind):
         values = dict(zip(names, rest, strict=False))
         state = rest[len(names) :]
         how = {"lengths": torch.tensor([3, 2]), "state": state}
-        h, end = torch.func.functional_call(layer, values, (x,), how)
+        h, end = functional_call(layer, values, (x,), how)
         return h, *end
 
     assert torch.autograd.gradcheck(run, (x, *weights, *start), fast_mode=True)
@@ -148,22 +156,63 @@ def test_slopes_and_their_slopes_are_those_of_difference_quotients(kind):
     )
 
 
-@pytest.mark.parametrize("kind", KINDS)
+class StepByStep(LSTM):
+    """An LSTM that is run by its steps, as every cell of somebody's own."""
+
+    def step(self, z, state):
+        return super().step(z, state)
+
+
+def both_ways(rng):
+    layer = randomised(LSTM(3, 2).double(), rng)
+    steps = StepByStep(3, 2).double()
+    steps.load_state_dict(layer.state_dict())
+    return layer, steps
+
+
+@given(
+    seeds, st.lists(st.integers(1, 6), min_size=1, max_size=4), st.booleans()
+)
+def test_lstm_goes_as_by_its_steps(rng, lengths, padded):
+    x = normal(rng, len(lengths), 6, 3)
+    start = tuple(normal(rng, len(lengths), 2) for _ in range(2))
+    results = []
+    for layer in both_ways(rng):
+        ends = torch.tensor(lengths) if padded else None
+        h, state = layer(x, ends, start)
+        J = h.square().sum() + sum(s.sin().sum() for s in state)
+        slopes = torch.autograd.grad(J, [x, *start, *layer.parameters()])
+        results.append((h, state, slopes))
+    torch.testing.assert_close(*results)
+
+
+def slopes_of_each(layer, x):
+    """The gradient of every sequence by itself."""
+
+    def J(weights, x):
+        h, _ = functional_call(layer, weights, (x[None],))
+        return h.square().sum()
+
+    return vmap(grad(J), (None, 0))(dict(layer.named_parameters()), x)
+
+
+@pytest.mark.parametrize(
+    "transformed",
+    [
+        lambda layer, x: jacrev(lambda x: layer(x)[0])(x),
+        lambda layer, x: jacfwd(lambda x: layer(x)[0])(x),
+        lambda layer, x: jacfwd(lambda s: layer(x, state=(x[:, 0, :2], s))[1])(x[:, 1, :2]),
+        lambda layer, x: hessian(lambda x: layer(x)[1][1].sin().sum())(x),
+        slopes_of_each,
+    ],
+    ids=["jacrev", "jacfwd", "jacfwd of the end by the start", "hessian", "slopes of each"],
+)  # fmt: skip
+@pytest.mark.filterwarnings("ignore:.torch.jit.script. is:DeprecationWarning")
 @given(seeds)
-def test_weights_of_the_state_lie_by_columns_and_it_changes_nothing(kind, rng):
-    layer = randomised(kind(3, 2).double(), rng)
-    assert layer.U.T.is_contiguous()
-    other = kind(3, 2).double()
-    other.U = nn.Parameter(other.U.detach().contiguous())
-    other.load_state_dict(layer.state_dict())
-    assert other.U.is_contiguous()
-    x = normal(rng, 4, 5, 3)
-    h, y = layer(x)[0], other(x)[0]
-    torch.testing.assert_close(h, y)
-    torch.testing.assert_close(
-        torch.autograd.grad(h.square().sum(), [x, *layer.parameters()]),
-        torch.autograd.grad(y.square().sum(), [x, *other.parameters()]),
-    )
+def test_lstm_can_be_transformed_as_by_its_steps(transformed, rng):
+    x = normal(rng, 2, 4, 3).detach()
+    fast, steps = (transformed(layer, x) for layer in both_ways(rng))
+    torch.testing.assert_close(fast, steps)
 
 
 @pytest.mark.parametrize("kind", KINDS)
