@@ -6,8 +6,6 @@ from typing import NamedTuple
 
 from nbgrader.api import Grade, Gradebook, MissingEntry
 
-from classroom.course import Course
-
 
 class Mark(NamedTuple):
     """What the gradebook says about one submission."""
@@ -23,7 +21,7 @@ def record(
     student: str,
     scores: Mapping[str, float],
     answers: Mapping[str, str],
-    fresh: bool,
+    rewritten: bool,
     came: datetime | None = None,
 ) -> None:
     """Enter the marks of one submission, all of them or none.
@@ -36,7 +34,7 @@ def record(
         student: the id of the student.
         scores: the marks of the tasks.
         answers: the answers that the student changed, by the ids of their cells.
-        fresh: whether written answers may have changed since marks were given by hand.
+        rewritten: whether they may have changed since marks were given by hand.
         came: when it was handed in; by this the formgrader knows what is graded.
     """
     try:
@@ -46,7 +44,7 @@ def record(
         )
         (notebook,) = submission.notebooks
         for grade in notebook.grades:
-            _set(grade, scores, answers, fresh)
+            _set(grade, scores, answers, rewritten)
         for comment in notebook.comments:
             answered = comment.name in answers
             comment.auto_comment = None if answered else "No response."
@@ -60,30 +58,23 @@ def _set(
     grade: Grade,
     scores: Mapping[str, float],
     answers: Mapping[str, str],
-    fresh: bool,
+    rewritten: bool,
 ) -> None:
     """Enter the mark of one cell: a task, or an answer to be marked by hand."""
     written = grade.name not in scores and grade.name in answers
     grade.auto_score = None if written else scores.get(grade.name, 0.0)
-    unmarked = grade.manual_score is None or fresh
+    unmarked = grade.manual_score is None or rewritten
     grade.needs_manual_grade = written and unmarked
 
 
-def mark(course: Course, assignment: str, student: str) -> Mark | None:
+def mark(gradebook: Gradebook, assignment: str, student: str) -> Mark | None:
     """Return what the gradebook says about a submission, if it knows of one."""
-    with course.gradebook() as gradebook:
-        try:
-            submission = gradebook.find_submission(assignment, student)
-        except MissingEntry:
-            return None
-        return Mark(
-            submission.score,
-            submission.max_score,
-            submission.needs_manual_grade,
-        )
-
-
-def assignments(course: Course) -> list[tuple[str, float]]:
-    """Return the names of all assignments, and what they are worth."""
-    with course.gradebook() as gradebook:
-        return [(a.name, a.max_score) for a in gradebook.assignments]
+    try:
+        submission = gradebook.find_submission(assignment, student)
+    except MissingEntry:
+        return None
+    return Mark(
+        submission.score,
+        submission.max_score,
+        submission.needs_manual_grade,
+    )

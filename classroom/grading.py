@@ -150,7 +150,7 @@ class Grader:
         before = load(self.course, self.name, student)
         shown = self.course.notebook("autograded", self.name, student).is_file()
         if before and before.key == key and shown and not again:
-            return before if before.recorded else self._record(before, False)
+            return before if before.recorded else self._record(before)
         if submission.status:
             scores = dict.fromkeys(self.assignment.points, 0.0)
             result = Result(
@@ -234,6 +234,11 @@ class Grader:
     ) -> Result:
         """Write the result, the graded notebook and the marks, in this order."""
         before = load(self.course, self.name, result.student)
+        result.rewritten = (
+            before is None
+            or before.answers != result.answers
+            or (before.rewritten and not before.recorded)
+        )
         ok = result.status == GRADED
         title = "" if ok else f"**Status: {result.status}.** {result.note}"
         notebook = build(
@@ -249,18 +254,16 @@ class Grader:
         file = self.course.notebook("autograded", self.name, result.student)
         save(self.course, self.name, result)
         write_whole(file, nbformat.writes(notebook).encode())
-        return self._record(
-            result, before is None or before.answers != result.answers
-        )
+        return self._record(result)
 
-    def _record(self, result: Result, fresh: bool) -> Result:
+    def _record(self, result: Result) -> Result:
         record(
             self._gradebook,
             self.name,
             result.student,
             result.scores,
             result.answers,
-            fresh,
+            result.rewritten,
             handed_in(self.course, self.name, result.student),
         )
         result.recorded = True

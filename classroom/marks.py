@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from classroom.course import Course
-from classroom.gradebook import assignments, mark
+from classroom.gradebook import Mark, mark
 from classroom.results import load
 from classroom.submissions import MISSING, examine
 
@@ -39,12 +39,20 @@ class Row(NamedTuple):
 
 def marks(course: Course, name: str = "") -> list[Row]:
     """Return the marks of everyone, of one assignment or of all."""
-    return [
-        _row(course, student, assignment, most)
-        for assignment, most in assignments(course)
-        if name in ("", assignment)
-        for student in course.students()
-    ]
+    students = course.students()
+    with course.gradebook() as gradebook:
+        return [
+            _row(
+                course,
+                student,
+                assignment.name,
+                assignment.max_score,
+                mark(gradebook, assignment.name, student),
+            )
+            for assignment in gradebook.assignments
+            if name in ("", assignment.name)
+            for student in students
+        ]
 
 
 def export(rows: Iterable[Row], file: Path) -> None:
@@ -55,15 +63,19 @@ def export(rows: Iterable[Row], file: Path) -> None:
         writer.writerows([_unarmed(value) for value in row] for row in rows)
 
 
-def _row(course: Course, student: str, assignment: str, most: float) -> Row:
+def _row(
+    course: Course,
+    student: str,
+    assignment: str,
+    most: float,
+    known: Mark | None,
+) -> Row:
     result = load(course, assignment, student)
-    known = mark(course, assignment, student)
+    points = known.score if known else 0.0
     if result is None:
         there = examine(course, assignment, student).status != MISSING
         status = NOT_RUN if there else MISSING
-        points = known.score if known else 0.0
         return Row(student, assignment, status, points, most, "", "", "")
-    points = known.score if known else 0.0
     written = "waits" if known and known.waiting else ""
     flags = "; ".join(result.flags)
     return Row(

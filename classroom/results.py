@@ -25,6 +25,7 @@ class Result:
         mistakes: the known mistakes that were recognised, by task.
         flags: what the teacher may want to look at.
         answers: the digests of written answers, by the ids of their cells.
+        rewritten: whether these answers differ from those of the marks before.
         seconds: how long it took.
         recorded: whether the marks are in the gradebook.
     """
@@ -38,6 +39,7 @@ class Result:
     mistakes: dict[str, str] = field(default_factory=dict)
     flags: list[str] = field(default_factory=list)
     answers: dict[str, str] = field(default_factory=dict)
+    rewritten: bool = True
     seconds: float = 0.0
     recorded: bool = False
 

@@ -10,6 +10,7 @@ from nbformat.v4 import new_code_cell
 
 from classroom.assignment import Assignment, role
 from classroom.course import Course
+from classroom.gradebook import Mark, mark
 
 
 def submit(
@@ -19,6 +20,12 @@ def submit(
     file = course.notebook("submitted", name, student)
     file.parent.mkdir(parents=True, exist_ok=True)
     nbformat.write(notebook, file)
+
+
+def mark_of(course: Course, student: str, name: str) -> Mark | None:
+    """Look a mark up."""
+    with course.gradebook() as gradebook:
+        return mark(gradebook, name, student)
 
 
 def find(notebook: NotebookNode, grade_id: str) -> NotebookNode:

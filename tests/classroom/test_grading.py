@@ -9,14 +9,13 @@ import nbformat
 import psutil
 import pytest
 from nbgrader.apps.api import NbGraderAPI
-from students import add, answer, find, submit
+from students import add, answer, find, mark_of, submit
 
 from classroom import grading, results
 from classroom.__main__ import main
 from classroom.box import Limits
 from classroom.course import BOOK
 from classroom.feedback import feedback
-from classroom.gradebook import mark
 from classroom.grading import Grader
 from classroom.marks import marks
 
@@ -82,15 +81,37 @@ def test_marks_given_by_hand_stay(course, solved):
     submit(course, "ann", solved, NAME)
     grade = Grader(course, NAME).grade
     grade()
-    assert mark(course, NAME, "ann").waiting
+    assert mark_of(course, "ann", NAME).waiting
     by_hand(course, "ann", 2.5)
     grade(again=True)
-    assert mark(course, NAME, "ann") == (FULL + 2.5, FULL + 3, False)
+    assert mark_of(course, "ann", NAME) == (FULL + 2.5, FULL + 3, False)
     changed = answer(solved, hebb="")
     find(changed, "no-unit").source = "I have thought again."
     submit(course, "ann", changed, NAME)
     grade()
-    assert mark(course, NAME, "ann") == (FULL - 2 + 2.5, FULL + 3, True)
+    assert mark_of(course, "ann", NAME) == (FULL - 2 + 2.5, FULL + 3, True)
+
+
+def test_answer_that_changed_waits_for_a_mark_also_after_a_stop(
+    course, solved, monkeypatch
+):
+    submit(course, "ann", solved, NAME)
+    grade = Grader(course, NAME).grade
+    grade()
+    by_hand(course, "ann", 2.5)
+    find(solved, "no-unit").source = "I have thought again."
+    submit(course, "ann", solved, NAME)
+
+    def fail(*_):
+        raise RuntimeError("stopped before the marks were entered")
+
+    monkeypatch.setattr(grading, "record", fail)
+    for again in (False, True):
+        (ann,) = grade(again=again)
+        assert ann.status == "not graded"
+    monkeypatch.undo()
+    grade()
+    assert mark_of(course, "ann", NAME).waiting
 
 
 def by_hand(course, student, points):
@@ -105,7 +126,7 @@ def by_hand(course, student, points):
 def test_written_answer_that_was_not_given_gets_zero(course, empty):
     submit(course, "eve", empty, NAME)
     Grader(course, NAME).grade()
-    assert mark(course, NAME, "eve") == (0, FULL + 3, False)
+    assert mark_of(course, "eve", NAME) == (0, FULL + 3, False)
 
 
 def test_killed_run_goes_on_where_it_stopped(course, solved, ran):
@@ -195,7 +216,7 @@ def test_grader_that_fails_leaves_the_mark_as_it_was(
         "not graded",
         "RuntimeError: out of order",
     )
-    assert mark(course, NAME, "ann").score == FULL
+    assert mark_of(course, "ann", NAME).score == FULL
     assert results.load(course, NAME, "ann").status == "graded"
 
 

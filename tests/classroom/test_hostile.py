@@ -7,11 +7,10 @@ import shutil
 import hostile
 import pytest
 from hostile import ANY_STATUS, BREAKING, FILES, FULL, HONEST, TAMPERING
-from students import submit
+from students import mark_of, submit
 
 from classroom.box import Limits
 from classroom.feedback import feedback
-from classroom.gradebook import mark
 from classroom.grading import Grader
 
 pytestmark = pytest.mark.usefixtures("boxes")
@@ -46,7 +45,7 @@ def grade(course, cases, empty, solved, seconds=20.0):
             "graded",
             FULL,
         )
-        assert mark(course, NAME, student).score == FULL
+        assert mark_of(course, student, NAME).score == FULL
     return {name: results[student] for name, student in names.items()}
 
 
