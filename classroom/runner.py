@@ -22,6 +22,7 @@ import json
 import linecache
 import math
 import os
+import re
 import resource
 import select
 import signal
@@ -32,6 +33,7 @@ from typing import Any
 
 MAX_OUTPUT = 10_000  # characters kept of what a cell prints
 MAX_ANSWER = 8_000_000  # bytes of the answers of a task
+MAGIC = re.compile(r"^\s*[%!?]|[?]\s*$|=\s*[%!]", re.M)
 
 
 class Cut(io.TextIOBase):
@@ -66,14 +68,14 @@ class Shell:
         self.space = space
 
     def run_line_magic(self, name: str, line: str, *_: Any, **__: Any) -> None:
-        """Run the statement of a magic that measures; skip other magics."""
-        if name in ("time", "timeit", "prun"):
+        """Run the statement of a magic that measures once; skip other magics."""
+        if name in ("time", "prun"):
             exec(line, self.space)
 
     def run_cell_magic(self, name: str, line: str, cell: str) -> None:
         """Run the cell of a magic that measures or captures; skip other magics."""
         if name in ("time", "timeit", "capture", "prun"):
-            exec(cell, self.space)
+            exec(plain_python(cell), self.space)
 
     def system(self, *_: Any) -> None:
         """Skip a command of the shell."""
@@ -84,10 +86,12 @@ class Shell:
 def run_cell(number: int, source: str, space: dict[str, Any]) -> dict[str, str]:
     """Run one cell; return what it printed, and how it failed."""
     name = f"cell {number}"
-    linecache.cache[name] = (len(source), None, source.splitlines(True), name)
     out, error = Cut(MAX_OUTPUT), ""
     sys.stdout = sys.stderr = out
     try:
+        source = plain_python(source)
+        lines = source.splitlines(True)
+        linecache.cache[name] = (len(source), None, lines, name)
         tree = ast.parse(source, name)
         last = _last_expression(tree)
         exec(compile(tree, name, "exec"), space)
@@ -97,6 +101,18 @@ def run_cell(number: int, source: str, space: dict[str, Any]) -> dict[str, str]:
     except BaseException as problem:
         error = _tell(problem)
     return {"text": out.text(), "error": error}
+
+
+def plain_python(source: str) -> str:
+    """Return a cell with IPython's magics turned into calls."""
+    if not MAGIC.search(source):
+        return source
+    from IPython.core.inputtransformer2 import TransformerManager
+
+    try:
+        return str(TransformerManager().transform_cell(source))
+    except Exception:  # whatever a strange cell does to it
+        return source
 
 
 def _last_expression(tree: ast.Module) -> ast.Expression:

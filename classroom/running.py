@@ -4,13 +4,10 @@ A cell or a task that takes too long, or ends the process, costs only itself: wh
 is tried again in a fresh box without it, a few times.
 """
 
-import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-
-from IPython.core.inputtransformer2 import TransformerManager
 
 from classroom.box import Box, Crashed, Limits, Stopped
 from dlcore.plain import Json, Outcome, decode
@@ -18,8 +15,6 @@ from dlcore.plain import Json, Outcome, decode
 RESTARTS = 3
 MAX_TEXT = 12_000  # characters of a cell's output
 MAX_OUTPUT = 200_000  # characters of the outputs of all cells
-MAX_TRANSFORMED = 100_000  # characters of a cell in which magics are looked for
-MAGIC = re.compile(r"^\s*[%!?]|[?]\s*$|=\s*[%!]", re.M)
 
 Program = Sequence[tuple[int, str]]
 
@@ -94,8 +89,7 @@ def _run_cells(box: Box, program: Program, done: Run) -> bool:
     """Run the cells; return whether the box is still there."""
     number = 0
     try:
-        cells = [(i, plain_python(source)) for i, source in program]
-        box.send({"cells": cells})
+        box.send({"cells": list(program)})
         for number, _ in program:
             reply = box.receive()
             room = MAX_OUTPUT - sum(
@@ -170,13 +164,3 @@ def _text(reply: dict[str, Any], key: str) -> str:
     text = reply.get(key)
     kept = text[:MAX_TEXT] if type(text) is str else ""
     return kept.encode("utf-8", "replace").decode()
-
-
-def plain_python(source: str) -> str:
-    """Return a cell with IPython's magics turned into calls."""
-    if len(source) > MAX_TRANSFORMED or not MAGIC.search(source):
-        return source
-    try:
-        return str(TransformerManager().transform_cell(source))
-    except Exception:  # whatever a strange cell does to it
-        return source

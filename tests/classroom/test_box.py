@@ -7,7 +7,8 @@ import torch
 
 from classroom import box
 from classroom.box import Box, Crashed, Limits, Stopped
-from classroom.running import Broken, plain_python, run
+from classroom.runner import plain_python
+from classroom.running import Broken, run
 from dlcore.plain import Outcome, encode
 
 pytestmark = pytest.mark.usefixtures("boxes")
