@@ -7,7 +7,6 @@ import ast
 import warnings
 from collections.abc import Iterable, Iterator
 
-
 MAX_SOURCE = 200_000  # characters of code that is looked at
 
 
@@ -53,7 +52,10 @@ def _dotted(tree: ast.Module, known: dict[str, str]) -> Iterator[str]:
     """Yield the full names of attributes, such as numpy.linalg.solve."""
     attributes = [n for n in ast.walk(tree) if isinstance(n, ast.Attribute)]
     inner = {node.value for node in attributes}
-    for node in (node for node in attributes if node not in inner):
+    for attribute in attributes:
+        if attribute in inner:
+            continue
+        node: ast.expr = attribute
         parts = []
         while isinstance(node, ast.Attribute):
             parts.append(node.attr)
