@@ -258,6 +258,13 @@ TAMPERING = {
         "print('FOUND', found)",
         "lambda *a: found",
     ),
+    "files beside the course written": cheat(
+        "import os\n"
+        "for place in ('..', '/tmp', '/box', '/proc/1/cwd', '/proc/1/root/tmp'):\n"
+        "    for top, folders, files in os.walk(place):\n"
+        "        folders[:] = [f for f in folders if f not in ('usr', 'proc', 'lib')]\n"
+        "        if 'notes.txt' in files: open(f'{top}/notes.txt', 'w').close()"
+    ),
     "processes searched": cheat(
         "import os\nwords = []\n"
         "for p in os.listdir('/proc'):\n"
