@@ -125,7 +125,7 @@ def test_unknown_students_are_refused_if_there_is_a_list(course, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name", ["", "..", ".hidden", "a/b", "-x", "a b", "x" * 101]
+    "name", ["", "..", ".hidden", "a/b", "-x", "a b", "x" * 101, "字" * 90]
 )
 def test_names_that_are_no_folders_are_refused(name):
     with pytest.raises(ValueError, match="must be made of letters"):
