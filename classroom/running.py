@@ -1,7 +1,8 @@
 """Run one submission in boxes, and bring back what its functions answered.
 
 A cell or a task that takes too long, or ends the process, costs only itself: what is left
-is tried again in a fresh box without it, a few times.
+is tried again in a fresh box without it, a few times. What cells print is kept from the
+time before the first task: whatever one box may tell the next, it cannot be a hidden input.
 """
 
 import time
@@ -98,7 +99,8 @@ def _run_cells(box: Box, program: Program, done: Run) -> bool:
             text, error = (
                 _text(reply, key)[:room] for key in ("text", "error")
             )
-            done.cells[number] = (text, error)
+            if not done.tasks:
+                done.cells[number] = (text, error)
     except (Stopped, Crashed) as end:
         done.cells[number] = ("", _blame(end, f"cell {number}", done))
         return False

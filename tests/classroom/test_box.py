@@ -168,6 +168,18 @@ def test_tensors_cross_the_box():
     assert done.tasks["double"] == [Outcome(encode(2 * one))]
 
 
+def test_cells_that_run_again_after_a_task_say_nothing():
+    cells = [
+        "import os, time\nstarted = time.monotonic()\nprint(started)",
+        "def end():\n    os.kill(os.getppid(), 9)\n"
+        "def start():\n    return started",
+    ]
+    tasks = {"end": [encode(())], "start": [encode(())]}
+    done = run(list(enumerate(cells)), tasks, Limits())
+    assert done.crashed == ["end"]
+    assert float(done.cells[0][0]) < done.tasks["start"][0].value
+
+
 def test_missing_function_is_not_written_yet():
     done = run([], {"nothing": [encode((1,))]}, Limits())
     assert done.tasks["nothing"][0].raised == "NotImplementedError"
