@@ -1,8 +1,8 @@
 """The box in which students' code runs: bubblewrap, limits, and a pipe.
 
 In the box there is a read-only system, Python with its packages, ``dlcore`` and the
-runner; no network, no home, no course, no book. The only place to write to is a small
-``/tmp`` in memory. When the box is closed, everything in it ends and is gone: the kernel
+runner; no network, no home, no course, no book. The only places to write to are a small
+``/tmp`` and ``/dev/shm`` in memory. When the box is closed, everything in it ends and is gone: the kernel
 refuses calls that would leave something behind, or get round the limits.
 """
 
@@ -33,6 +33,7 @@ SYSTEM_LINKS = [Path("/bin"), Path("/lib"), Path("/lib64"), Path("/sbin")]
 ENVIRONMENT = {
     "PATH": "/usr/local/bin:/usr/bin:/bin",
     "HOME": "/tmp",
+    "USER": "student",
     "LANG": "C.UTF-8",
     "MPLBACKEND": "agg",
     "MPLCONFIGDIR": "/tmp/matplotlib",
@@ -58,7 +59,7 @@ class Limits:
         memory: bytes, for one process and for all together.
         processes: at the same time, threads included.
         files: that one process has open.
-        disk: bytes in ``/tmp``, and of one file.
+        disk: bytes in ``/tmp``, in ``/dev/shm``, and of one file.
         patience: all cells and tasks together may take so many times ``seconds`` on the
             clock.
     """
@@ -286,7 +287,11 @@ def _runner(packages: Path, file: Path = INSIDE / "runner.py") -> list[str]:
 
 
 def _mounts(limits: Limits) -> list[str]:
-    """Return what is in the box: all of it can only be read, but for ``/tmp``."""
+    """Return what is in the box: all of it can only be read, but for two places.
+
+    Memory that processes share comes from ``/dev/shm``, which has a limit, and not from
+    ``/dev/zero``, which has none.
+    """
     places = {
         **{place: place for place in SYSTEM if place.is_dir()},
         **{place: place for place in _python()},
@@ -295,8 +300,9 @@ def _mounts(limits: Limits) -> list[str]:
     }
     links = [p for p in SYSTEM_LINKS if p.is_symlink()]
     folders = {parent for place in places.values() for parent in place.parents}
+    small = ["--size", str(limits.disk), "--perms", "1777", "--tmpfs"]
     return [
-        *("--size", str(limits.disk), "--perms", "1777", "--tmpfs", "/tmp"),
+        *(*small, "/tmp"),
         *(part for f in sorted(folders) for part in ("--dir", str(f))),
         *(
             part
@@ -309,11 +315,8 @@ def _mounts(limits: Limits) -> list[str]:
             for part in ("--symlink", os.readlink(p), str(p))
         ),
         *("--proc", "/proc", "--dev", "/dev"),
-        *(
-            "--dev-bind",
-            "/dev/null",
-            "/dev/zero",
-        ),  # it is a way to share memory
+        *("--dev-bind", "/dev/null", "/dev/zero"),
+        *(*small, "/dev/shm"),
     ]
 
 

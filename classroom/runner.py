@@ -29,6 +29,7 @@ import signal
 import sys
 import time
 import traceback
+import types
 from typing import Any
 
 MAX_OUTPUT = 10_000  # characters kept of what a cell prints
@@ -177,22 +178,25 @@ def answer_cases(
                 else type(problem).__name__
             )
             outcomes.append(Outcome(raised=kind, why=kind))
-    data = json.dumps(outcomes).encode()
+    data = json.dumps(outcomes).encode() + b"\n"
     while data:
         data = data[os.write(pipe, data) :]
 
 
 def _read(pipe: int, deadline: float) -> bytes | None:
-    """Read to the end, or give up at the deadline or when it is too much."""
+    """Read a line, or give up at the deadline or when it is too much.
+
+    Processes that the function started may keep the pipe open, so its end may not come.
+    """
     data = b""
     while len(data) <= MAX_ANSWER:
         left = deadline - time.monotonic()
         if left <= 0 or not select.select([pipe], [], [], left)[0]:
             return None
         part = os.read(pipe, 1 << 16)
-        if not part:
-            return data
         data += part
+        if not part or part.endswith(b"\n"):
+            return data
     return None
 
 
@@ -203,7 +207,9 @@ def main() -> None:
     nowhere = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1, 2):
         os.dup2(nowhere, standard)
-    space: dict[str, Any] = {"__name__": "__main__", "display": print}
+    notebook = sys.modules["__main__"] = types.ModuleType("__main__")
+    space: dict[str, Any] = vars(notebook)
+    space["display"] = print
     shell = Shell(space)
     space["get_ipython"] = builtins.get_ipython = lambda: shell  # type: ignore[attr-defined]
 

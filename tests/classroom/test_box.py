@@ -180,6 +180,20 @@ def test_cells_that_run_again_after_a_task_say_nothing():
     assert float(done.cells[0][0]) < done.tasks["start"][0].value
 
 
+def test_functions_may_start_processes_and_leave_them():
+    cell = (
+        "import getpass, multiprocessing, pickle\n"
+        "user = getpass.getuser()\n"
+        "class Square:\n    def __call__(self, x): return x * x\n"
+        "same = pickle.loads(pickle.dumps(Square()))\n"
+        "def squares():\n"
+        "    return multiprocessing.Pool(2).map(Square(), [1, 2])"
+    )
+    done = run([(0, cell)], {"squares": [encode(())]}, Limits(seconds=5))
+    assert done.cells == {0: ("", "")}
+    assert done.tasks["squares"] == [Outcome([1, 4])]
+
+
 def test_missing_function_is_not_written_yet():
     done = run([], {"nothing": [encode((1,))]}, Limits())
     assert done.tasks["nothing"][0].raised == "NotImplementedError"
