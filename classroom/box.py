@@ -76,6 +76,10 @@ class Stopped(Exception):
     """The code in the box used more than it may."""
 
 
+class Late(Stopped):
+    """The code in the box did not use much, but it was not done in time."""
+
+
 class Crashed(Exception):
     """The code in the box ended, or sent what is no reply."""
 
@@ -198,8 +202,10 @@ class _Watch:
         self.last = now
         used, memory = _usage(self.pid)
         self.before = used if self.before is None else self.before
-        if now > self.end or used - self.before > self.seconds:
+        if used - self.before > self.seconds:
             raise Stopped("took too long")
+        if now > self.end:
+            raise Late("took too long")
         if memory > self.memory:
             raise Stopped("took too much memory")
 

@@ -1,7 +1,8 @@
 """The calls of the kernel that the box refuses: those that get round its limits.
 
 Memory that belongs to no process is counted by nobody: files in memory, shared memory,
-queues, sets of semaphores. And the keys of whoever logged in, such as tickets for other
+queues, sets of semaphores. Processors are shared out among sessions, so a box that makes
+many would leave little to the others. And the keys of whoever logged in, such as tickets for other
 machines, are kept by the kernel for all of that user's programs, those in a box too.
 """
 
@@ -11,10 +12,10 @@ import struct
 from collections.abc import Iterable
 
 # For each machine: how the kernel names it, the number of mmap, and what is refused.
-# add_key, request_key, keyctl, shmget, msgget, semget, memfd_create, memfd_secret
+# add_key, request_key, keyctl, shmget, msgget, semget, memfd_create, memfd_secret, setsid
 MACHINES = {
-    "x86_64": (0xC000003E, 9, (248, 249, 250, 29, 68, 64, 319, 447)),
-    "aarch64": (0xC00000B7, 222, (217, 218, 219, 194, 186, 190, 279, 447)),
+    "x86_64": (0xC000003E, 9, (248, 249, 250, 29, 68, 64, 319, 447, 112)),
+    "aarch64": (0xC00000B7, 222, (217, 218, 219, 194, 186, 190, 279, 447, 157)),
 }
 LOAD, AND, EQUAL, AT_LEAST, RETURN = 0x20, 0x54, 0x15, 0x35, 0x06
 NUMBER, MACHINE, FLAGS = (

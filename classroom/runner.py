@@ -151,7 +151,8 @@ def call_task(
         return {"outcomes": json.loads(data or b"")}
     except ValueError:
         killed = os.WTERMSIG(status) in (signal.SIGXCPU, signal.SIGKILL)
-        return {"stopped": True} if killed else {"crashed": True}
+        late = data is None
+        return {"stopped": True, "late": late} if killed else {"crashed": True}
 
 
 def answer_cases(

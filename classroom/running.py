@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from classroom.box import Box, Crashed, Limits, Stopped
+from classroom.box import Box, Crashed, Late, Limits, Stopped
 from dlcore.plain import Json, Outcome, decode
 
 RESTARTS = 3
@@ -33,6 +33,7 @@ class Run:
         tasks: the outcomes of each task; or a sentence, if there are none.
         stopped: cells and tasks that used too much.
         crashed: cells and tasks in which the process ended.
+        late: whether something was stopped by the clock, as on a machine that is busy.
         seconds: how long it took.
     """
 
@@ -40,6 +41,7 @@ class Run:
     tasks: dict[str, list[Outcome] | str] = field(default_factory=dict)
     stopped: list[str] = field(default_factory=list)
     crashed: list[str] = field(default_factory=list)
+    late: bool = False
     seconds: float = 0.0
 
 
@@ -130,6 +132,7 @@ def _call_tasks(
 def _blame(end: Exception, what: str, done: Run) -> str:
     """Note what a cell or a task did, and return a sentence about it."""
     if isinstance(end, Stopped):
+        done.late = done.late or isinstance(end, Late)
         done.stopped.append(what)
         return f"It {end} and was stopped."
     done.crashed.append(what)
@@ -141,7 +144,8 @@ def _outcomes(
 ) -> list[Outcome] | str:
     """Read the outcomes of a task; they may be anything."""
     if "stopped" in reply:
-        return _blame(Stopped("took too long"), name, done)
+        end = Late if reply.get("late") else Stopped
+        return _blame(end("took too long"), name, done)
     outcomes = reply.get("outcomes")
     if type(outcomes) is not list or len(outcomes) != count:
         return _blame(Crashed(), name, done)

@@ -19,6 +19,7 @@ from classroom.feedback import feedback
 from classroom.gradebook import mark
 from classroom.grading import Grader
 from classroom.marks import marks
+from classroom.running import Run
 
 pytestmark = pytest.mark.usefixtures("boxes")
 NAME, FULL = "connectionism", 17
@@ -155,6 +156,26 @@ def alive(pid):
             return file.read().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
+
+
+def test_late_beside_others_is_run_again_alone(course, solved, monkeypatch):
+    """A neighbour that keeps the machine busy costs no marks."""
+    for student in STUDENTS:
+        submit(course, student, solved, NAME)
+    real, here, seen = grading.run, [], []
+
+    def run(*arguments):
+        here.append(1)
+        alone = len(seen) >= len(STUDENTS)
+        seen.append(len(here))
+        done = real(*arguments) if alone else Run(late=True, stopped=["cell 1"])
+        here.pop()
+        return done
+
+    monkeypatch.setattr(grading, "run", run)
+    results = Grader(course, NAME).grade(jobs=3)
+    assert [(r.status, r.score) for r in results] == [("graded", FULL)] * 6
+    assert seen[len(STUDENTS) :] == [1] * len(STUDENTS)
 
 
 @pytest.mark.parametrize("what", ["save", "write_whole"])
