@@ -77,7 +77,7 @@ class Stopped(Exception):
 
 
 class Late(Stopped):
-    """The code in the box did not use much, but it was not done in time."""
+    """The code in the box was still computing, but had not been let to for long."""
 
 
 class Crashed(Exception):
@@ -205,7 +205,7 @@ class _Watch:
         if used - self.before > self.seconds:
             raise Stopped("took too long")
         if now > self.end:
-            raise Late("took too long")
+            raise (Late if _busy(self.pid) else Stopped)("took too long")
         if memory > self.memory:
             raise Stopped("took too much memory")
 
@@ -340,6 +340,16 @@ def _family(pid: int) -> list[psutil.Process]:
         return [*reversed(parent.children(recursive=True)), parent]
     except psutil.NoSuchProcess:
         return []
+
+
+def _busy(pid: int) -> bool:
+    """Tell whether a process, or one that it started, would go on if it could."""
+    going = (psutil.STATUS_RUNNING, psutil.STATUS_DISK_SLEEP)
+    for process in _family(pid):
+        with suppress(psutil.Error):
+            if process.status() in going:
+                return True
+    return False
 
 
 def _usage(pid: int) -> tuple[float, int]:

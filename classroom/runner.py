@@ -145,13 +145,13 @@ def call_task(
     os.close(theirs)
     data = _read(ours, time.monotonic() + 3 * seconds)
     os.close(ours)
+    late = data is None and _busy(child)
     os.kill(child, signal.SIGKILL)
     _, status = os.waitpid(child, 0)
     try:
         return {"outcomes": json.loads(data or b"")}
     except ValueError:
         killed = os.WTERMSIG(status) in (signal.SIGXCPU, signal.SIGKILL)
-        late = data is None
         return {"stopped": True, "late": late} if killed else {"crashed": True}
 
 
@@ -199,6 +199,12 @@ def _read(pipe: int, deadline: float) -> bytes | None:
         if not part or part.endswith(b"\n"):
             return data
     return None
+
+
+def _busy(child: int) -> bool:
+    """Tell whether a process would go on if it could, and does not wait for anything."""
+    with open(f"/proc/{child}/stat") as file:
+        return file.read().rpartition(")")[2].split()[0] in "RD"
 
 
 def main() -> None:
