@@ -87,12 +87,17 @@ def run_feedback(options: argparse.Namespace) -> int:
     """Write a page with marks, results and hints for each student."""
     from classroom.feedback import feedback
 
-    count = 0
-    for _, page in feedback(open_course(options.course), options.assignment):
-        print(page)
-        count += 1
+    count = failed = 0
+    course = open_course(options.course)
+    for student, page in feedback(course, options.assignment):
+        if isinstance(page, Exception):
+            print(f"{student}: no page. {page}")
+            failed += 1
+        else:
+            print(page)
+            count += 1
     print(f"{count} pages")
-    return 0
+    return int(failed > 0)
 
 
 def run_marks(options: argparse.Namespace) -> int:

@@ -1,13 +1,15 @@
 """Put the instructor's cells, a student's answers and the results into one notebook.
 
 It is the notebook that nbgrader's formgrader and its feedback show. Its tests are those of
-the release, without hidden parts, its outputs are texts, and HTML in answers is shown, not
-rendered.
+the release, without hidden parts, its outputs are texts, and HTML, links and pictures in
+answers are shown as they were written, not rendered. What is very long is cut: it would
+keep the converter busy for hours.
 """
 
 import re
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
+from dataclasses import replace
 
 import nbformat
 from nbformat import NotebookNode
@@ -16,8 +18,11 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 from classroom.assignment import is_test, role
 from classroom.submissions import Cell, Submission
 
-TAG = re.compile(r"<(?=[A-Za-z/!?])")
+ACTIVE = re.compile(r"<(?=[A-Za-z/!?])|\](?=[(:])")  # begins a tag, or a link
 WIDTH = 84  # characters of a line that fit the page
+MAX_CELL = 20_000  # characters that are shown of a cell
+MAX_SHOWN = 200_000  # and of all cells together
+CUT = "\n[cut here]"
 CHECKS = "check = Checks(...)  # the cases are left out here"
 
 
@@ -39,12 +44,14 @@ def build(
     """
     parts = {role(cell, "grade_id"): cell for cell in release.cells}
     parts.pop(None, None)
+    submission = replace(submission, cells=tuple(_cut(submission.cells)))
+    answers = changed(release, submission)
     nodes = [new_markdown_cell(harmless(title))] if title else []
     for place, cell in enumerate(submission.cells):
         part = parts.get(cell.grade_id)
         if part is not None and part.cell_type == cell.kind:
             del parts[cell.grade_id]
-            node = _fill(part, cell)
+            node = _fill(part, answers.get(cell.grade_id, cell.source))
         elif cell.kind == "code":
             node = new_code_cell(cell.source)
         else:
@@ -53,7 +60,7 @@ def build(
             node.outputs = _outputs(*cells.get(place, ("", "")))
         nodes.append(node)
     nodes += [
-        _fill(part, Cell(part.cell_type, "", "")) for part in parts.values()
+        _fill(part, answers.get(name, "")) for name, part in parts.items()
     ]
     for node in nodes:
         if is_test(node):
@@ -64,7 +71,11 @@ def build(
 
 
 def changed(release: NotebookNode, submission: Submission) -> dict[str, str]:
-    """Return the answers of a student that are not as they were handed out."""
+    """Return the answers of a student that are not as they were handed out.
+
+    Where a written answer is not in its cell, all text of the student's own stands for it:
+    it may be in a new cell, in a locked one, or have lost its id.
+    """
     handed_out = {
         role(cell, "grade_id"): cell.source
         for cell in release.cells
@@ -78,20 +89,52 @@ def changed(release: NotebookNode, submission: Submission) -> dict[str, str]:
             before.strip(),
         ):
             answers.setdefault(cell.grade_id, cell.source)
-    return answers
+    own = _own_text(release, submission, handed_out)
+    written = [
+        role(cell, "grade_id")
+        for cell in release.cells
+        if role(cell, "solution") and role(cell, "grade")
+    ]
+    return {**dict.fromkeys(written if own else [], own), **answers}
+
+
+def _own_text(
+    release: NotebookNode, submission: Submission, answers: Container[str]
+) -> str:
+    """Return all text that was neither handed out nor is in the cell of an answer."""
+    handed_out = {"", *(cell.source.strip() for cell in release.cells)}
+    return "\n\n".join(
+        cell.source
+        for cell in submission.cells
+        if cell.kind != "code"
+        and cell.source.strip() not in handed_out
+        and cell.grade_id not in answers
+    )
 
 
 def harmless(text: str) -> str:
-    """Return a text without HTML, which would run in the browser of whoever reads it."""
-    return TAG.sub("&lt;", text)
+    """Return a text in which no HTML and no link is active in the reader's browser.
+
+    A blank does it, and leaves formulas and code as they are meant.
+    """
+    return ACTIVE.sub(r"\g<0> ", text)
 
 
-def _fill(part: NotebookNode, cell: Cell) -> NotebookNode:
+def _cut(cells: Iterable[Cell]) -> Iterator[Cell]:
+    """Yield cells with as much of their sources as is shown."""
+    room = MAX_SHOWN
+    for cell in cells:
+        kept = cell.source[: min(room, MAX_CELL)]
+        room -= len(kept)
+        yield cell._replace(source=kept + CUT * (kept != cell.source))
+
+
+def _fill(part: NotebookNode, source: str) -> NotebookNode:
     """Return a cell of the release, with the student's source if it is an answer."""
     node = nbformat.from_dict(part)
     if role(part, "solution"):
         code = part.cell_type == "code"
-        node.source = cell.source if code else harmless(cell.source)
+        node.source = source if code else harmless(source)
     elif "Checks(" in node.source and node.cell_type == "code":
         node.source = CHECKS
     return node

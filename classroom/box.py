@@ -1,8 +1,9 @@
 """The box in which students' code runs: bubblewrap, limits, and a pipe.
 
 In the box there is a read-only system, Python with its packages, ``dlcore`` and the
-runner; no network, no home, no course, no book. The only place to write to is a small
-``/tmp`` in memory. When the box is closed, everything in it ends and is gone.
+runner; no network, no home, no course, no book. The only places to write to are a small
+``/tmp`` and ``/dev/shm`` in memory. When the box is closed, everything in it ends and is gone: the kernel
+refuses calls that would leave something behind, or get round the limits.
 """
 
 import json
@@ -11,8 +12,10 @@ import selectors
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +23,7 @@ from typing import Any
 import psutil
 
 import dlcore
+from classroom import calls
 
 PROGRAMS = ("bwrap", "prlimit", "setpriv")
 RUNNER = Path(__file__).with_name("runner.py")
@@ -29,10 +33,12 @@ SYSTEM_LINKS = [Path("/bin"), Path("/lib"), Path("/lib64"), Path("/sbin")]
 ENVIRONMENT = {
     "PATH": "/usr/local/bin:/usr/bin:/bin",
     "HOME": "/tmp",
+    "USER": "student",
     "LANG": "C.UTF-8",
     "MPLBACKEND": "agg",
     "MPLCONFIGDIR": "/tmp/matplotlib",
     **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1"),
+    "OMP_THREAD_LIMIT": "1",  # whatever a cell sets: no threads that a fork leaves behind
 }
 MAX_LINE = 10_000_000  # bytes of one reply
 CLOCK = 3  # seconds on the clock for each second of computing
@@ -52,7 +58,8 @@ class Limits:
             many may pass on the clock, so that a busy machine takes no marks away.
         memory: bytes, for one process and for all together.
         processes: at the same time, threads included.
-        disk: bytes in ``/tmp``, and of one file.
+        files: that one process has open.
+        disk: bytes in ``/tmp``, in ``/dev/shm``, and of one file.
         patience: all cells and tasks together may take so many times ``seconds`` on the
             clock.
     """
@@ -60,12 +67,17 @@ class Limits:
     seconds: float = 20
     memory: int = 2 << 30
     processes: int = 64
+    files: int = 256
     disk: int = 64 << 20
     patience: float = 15
 
 
 class Stopped(Exception):
     """The code in the box used more than it may."""
+
+
+class Late(Stopped):
+    """The code in the box was still computing, but had not been let to for long."""
 
 
 class Crashed(Exception):
@@ -87,16 +99,20 @@ class Box:
         self._end = time.monotonic() + limits.patience * limits.seconds
         self._boxed = boxed
         self._buffer = b""
-        self._process = subprocess.Popen(
-            command(limits, number) if boxed else bare_command(limits),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env=ENVIRONMENT,
-            cwd="/",
-            bufsize=0,
-            start_new_session=True,
-        )
+        with _refusal() as refused:
+            self._process = subprocess.Popen(
+                command(limits, number, refused)
+                if boxed
+                else bare_command(limits),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env=ENVIRONMENT,
+                cwd="/",
+                bufsize=0,
+                start_new_session=True,
+                pass_fds=[refused] if boxed else [],
+            )
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._in = self._process.stdin.fileno()
@@ -186,8 +202,10 @@ class _Watch:
         self.last = now
         used, memory = _usage(self.pid)
         self.before = used if self.before is None else self.before
-        if now > self.end or used - self.before > self.seconds:
+        if used - self.before > self.seconds:
             raise Stopped("took too long")
+        if now > self.end:
+            raise (Late if _busy(self.pid) else Stopped)("took too long")
         if memory > self.memory:
             raise Stopped("took too much memory")
 
@@ -197,22 +215,32 @@ def why_not() -> str:
     missing = [p for p in PROGRAMS if not shutil.which(p)]
     if missing:
         return f"{' and '.join(missing)} cannot be found"
-    shell = command(Limits(), 0)[: -len(_runner(INSIDE))]
-    tried = subprocess.run(
-        [*shell, sys.executable, "-I", "-c", ""],
-        env=ENVIRONMENT,
-        capture_output=True,
-        text=True,
-    )
+    if calls.why_not():
+        return calls.why_not()
+    with _refusal() as refused:
+        shell = command(Limits(), 0, refused)[: -len(_runner(INSIDE))]
+        tried = subprocess.run(
+            [*shell, sys.executable, "-I", "-c", ""],
+            env=ENVIRONMENT,
+            capture_output=True,
+            text=True,
+            pass_fds=[refused],
+        )
     return tried.stderr.strip() or "it fails" if tried.returncode else ""
 
 
-def command(limits: Limits, number: int) -> list[str]:
+def command(limits: Limits, number: int, refused: int) -> list[str]:
     """Return the command that starts a runner in a box.
 
     A user who is not root gets a user namespace. Root must not: outside of it the code
     would still be root's, and limits and file modes would not hold. It gives up its
-    rights and becomes a user whom nobody else is, before it enters the namespace.
+    rights and becomes a user whom nobody else is, before it enters the namespace. There,
+    and only there, processes are counted for each box by itself.
+
+    Args:
+        limits: what the runner may use.
+        number: a small number that no other box has at the same time.
+        refused: a file with the calls that are refused.
     """
     root = os.geteuid() == 0
     user = str(FIRST_USER + BOXES * os.getpid() + number % BOXES)
@@ -221,8 +249,9 @@ def command(limits: Limits, number: int) -> list[str]:
     give_up = ["--inh-caps=-all", "--bounding-set=-all"]
     nobody = ["--uid", NOBODY, "--gid", NOBODY]
     alone = ["--unshare-user", "--disable-userns", "--cap-drop", "ALL"]
+    alone += ["--seccomp", str(refused)]
     return [
-        *_prlimit(limits, limits.processes),
+        *_prlimit(limits),
         *("bwrap", "--die-with-parent", "--new-session"),
         *(f"--unshare-{space}" for space in ("pid", "net", "ipc", "uts")),
         *("--unshare-cgroup-try", "--hostname", "box"),
@@ -233,6 +262,7 @@ def command(limits: Limits, number: int) -> list[str]:
         *("--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/tmp"),
         *(["setpriv", *become, *give_up] if root else []),
         *(["bwrap", *alone, "--dev-bind", "/", "/"] if root else []),
+        *("prlimit", f"--nproc={limits.processes}"),
         *_runner(INSIDE),
     ]
 
@@ -243,10 +273,18 @@ def bare_command(limits: Limits) -> list[str]:
     return [*_prlimit(limits), *_runner(here, RUNNER)]
 
 
-def _prlimit(limits: Limits, processes: int | None = None) -> list[str]:
+@contextmanager
+def _refusal() -> Iterator[int]:
+    """Open a file with the calls that are refused."""
+    with tempfile.TemporaryFile() as file:
+        file.write(b"" if calls.why_not() else calls.refusal())
+        file.seek(0)
+        yield file.fileno()
+
+
+def _prlimit(limits: Limits) -> list[str]:
     bounds = {"as": limits.memory, "fsize": limits.disk, "core": 0}
-    if processes:
-        bounds["nproc"] = processes
+    bounds["nofile"] = limits.files
     return ["prlimit", *(f"--{name}={value}" for name, value in bounds.items())]
 
 
@@ -255,7 +293,11 @@ def _runner(packages: Path, file: Path = INSIDE / "runner.py") -> list[str]:
 
 
 def _mounts(limits: Limits) -> list[str]:
-    """Return what is in the box: all of it can only be read, but for ``/tmp``."""
+    """Return what is in the box: all of it can only be read, but for two places.
+
+    Memory that processes share comes from ``/dev/shm``, which has a limit, and not from
+    ``/dev/zero``, which has none.
+    """
     places = {
         **{place: place for place in SYSTEM if place.is_dir()},
         **{place: place for place in _python()},
@@ -264,8 +306,9 @@ def _mounts(limits: Limits) -> list[str]:
     }
     links = [p for p in SYSTEM_LINKS if p.is_symlink()]
     folders = {parent for place in places.values() for parent in place.parents}
+    small = ["--size", str(limits.disk), "--perms", "1777", "--tmpfs"]
     return [
-        *("--size", str(limits.disk), "--perms", "1777", "--tmpfs", "/tmp"),
+        *(*small, "/tmp"),
         *(part for f in sorted(folders) for part in ("--dir", str(f))),
         *(
             part
@@ -278,6 +321,8 @@ def _mounts(limits: Limits) -> list[str]:
             for part in ("--symlink", os.readlink(p), str(p))
         ),
         *("--proc", "/proc", "--dev", "/dev"),
+        *("--dev-bind", "/dev/null", "/dev/zero"),
+        *(*small, "/dev/shm"),
     ]
 
 
@@ -297,6 +342,16 @@ def _family(pid: int) -> list[psutil.Process]:
         return []
 
 
+def _busy(pid: int) -> bool:
+    """Tell whether a process, or one that it started, would go on if it could."""
+    going = (psutil.STATUS_RUNNING, psutil.STATUS_DISK_SLEEP)
+    for process in _family(pid):
+        with suppress(psutil.Error):
+            if process.status() in going:
+                return True
+    return False
+
+
 def _usage(pid: int) -> tuple[float, int]:
     """Return the seconds of computing and the bytes that a family uses."""
     seconds, memory = 0.0, 0
@@ -305,5 +360,15 @@ def _usage(pid: int) -> tuple[float, int]:
             times = process.cpu_times()
             seconds += times.user + times.system
             seconds += times.children_user + times.children_system
-            memory += process.memory_info().rss
+            memory += _memory(process.pid)
     return seconds, memory
+
+
+def _memory(pid: int) -> int:
+    """Return the bytes that a process has in memory, or had and that were swapped out."""
+    with suppress(OSError):
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+        sizes = dict(line.split(":", 1) for line in lines)
+        names = ("VmRSS", "VmSwap")
+        return sum(1024 * int(sizes.get(n, "0").split()[0]) for n in names)
+    return 0

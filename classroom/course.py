@@ -140,7 +140,7 @@ def check_name(what: str, name: str) -> None:
     """Refuse a name that could not be the name of a folder everywhere."""
     ok = (
         bool(name)
-        and len(name) <= 100
+        and len(os.fsencode(name)) <= 100
         and all(c.isalnum() or c in "-_.@" for c in name)
         and name[0].isalnum()
     )

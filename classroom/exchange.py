@@ -9,7 +9,6 @@ import argparse
 import os
 import pwd
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import chdir, suppress
 from datetime import datetime
@@ -29,8 +28,8 @@ from classroom.submissions import (
     MAX_BYTES,
     STAMP,
     Collected,
-    collect,
     read_open,
+    take,
     write_whole,
 )
 from dlcore._check import check
@@ -89,18 +88,19 @@ class Exchange:
     def collect(self) -> Iterator[Collected]:
         """Put the latest submission of each student into the course."""
         latest: dict[str, Inbound] = {}
+        known = self.course.students()
         for name in self._names():
             try:
                 one = _parse(name)
                 check_name("A student's name", one.student)
-                self._check_owner(one)
+                self._check_owner(one, known)
             except (ValueError, OSError) as error:
                 yield Collected(name, "", f"refused: {error}")
                 continue
             if one.student not in latest or latest[one.student].time < one.time:
                 latest[one.student] = one
-        with tempfile.TemporaryDirectory() as place:
-            yield from self._take(list(latest.values()), Path(place))
+        for one in latest.values():
+            yield Collected(one.name, one.student, self._take(one, known))
 
     def feedback(self) -> Iterator[tuple[str, str]]:
         """Put each student's page where only that student's server finds it."""
@@ -129,33 +129,28 @@ class Exchange:
             if name.split("+")[1:2] == [self.assignment]
         )
 
-    def _check_owner(self, one: Inbound) -> None:
+    def _check_owner(self, one: Inbound, known: list[str]) -> None:
         """Refuse what another student of the course owns."""
         owner = os.lstat(self.folder / "inbound" / one.name).st_uid
         with suppress(KeyError):
             login = pwd.getpwuid(owner).pw_name
-            others = {*self.course.students()} - {one.student}
+            others = {*known} - {one.student}
             check(login not in others, "It", "be the student's", f"{login}'s")
 
-    def _take(self, chosen: list[Inbound], place: Path) -> Iterator[Collected]:
-        """Copy submissions to a place of our own, and collect them from there."""
-        notes: dict[str, dict[str, bytes]] = {}
-        names = {one.student: one.name for one in chosen}
-        for one in chosen:
-            try:
-                data, notes[one.student] = self._read(one)
-            except (ValueError, OSError) as error:
-                yield Collected(one.name, one.student, f"refused: {error}")
-                continue
-            write_whole(place / one.student / f"{self.assignment}.ipynb", data)
-        for done in collect(self.course, self.assignment, [place]):
-            if not done.refused:
+    def _take(self, one: Inbound, known: list[str]) -> str:
+        """Put a submission into the course, and say what became of it."""
+        student = one.student
+        try:
+            data, notes = self._read(one)
+            what = take(self.course, self.assignment, student, data, known)
+            for name, note in notes.items():
                 folder = self.course.folder(
-                    "submitted", self.assignment, done.student
+                    "submitted", self.assignment, student
                 )
-                for name, note in notes[done.student].items():
-                    write_whole(folder / name, note)
-            yield done._replace(file=names[done.student])
+                write_whole(folder / name, note)
+        except (ValueError, OSError) as error:
+            return f"refused: {error}"
+        return what
 
     def _read(self, one: Inbound) -> tuple[bytes, dict[str, bytes]]:
         """Read the notebook, and what nbgrader needs to give feedback."""
@@ -221,7 +216,7 @@ def _parse(name: str) -> Inbound:
     check(len(parts) in (3, 4), "A folder", "be named by nbgrader", repr(name))
     try:
         return Inbound(name, parts[0], parse_utc(parts[2]))
-    except (ValueError, OverflowError, TypeError):
+    except Exception:  # whatever a strange text does to the parser
         check(False, "A folder", "tell a time", repr(parts[2]))
         raise
 

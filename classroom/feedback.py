@@ -8,16 +8,28 @@ from nbgrader.converters import GenerateFeedback
 from classroom.course import Course, quietly
 
 
-def feedback(course: Course, assignment: str) -> Iterator[tuple[str, Path]]:
-    """Write the pages of all students whose submissions were graded."""
+def feedback(
+    course: Course, assignment: str
+) -> Iterator[tuple[str, Path | Exception]]:
+    """Write the pages of all students whose submissions were graded.
+
+    Yields:
+        Students, each with the page, or with the reason why there is none.
+    """
     for student in graded(course, assignment):
-        with quietly():
-            GenerateFeedback(
-                coursedir=course.directory(assignment, student),
-                force=True,
-            ).start()
         folder = course.folder("feedback", assignment, student)
-        yield student, folder / f"{assignment}.html"
+        try:
+            with quietly():
+                GenerateFeedback(
+                    coursedir=course.directory(assignment, student),
+                    force=True,
+                ).start()
+        except (
+            Exception
+        ) as error:  # a strange notebook must not stop the others
+            yield student, error
+        else:
+            yield student, folder / f"{assignment}.html"
 
 
 def graded(course: Course, assignment: str) -> list[str]:

@@ -4,7 +4,10 @@ The look is static and easily deceived. What it finds is a reason to talk, not a
 """
 
 import ast
+import warnings
 from collections.abc import Iterable, Iterator
+
+MAX_SOURCE = 200_000  # characters of code that is looked at
 
 
 def uses(sources: Iterable[str], names: Iterable[str]) -> list[str]:
@@ -23,11 +26,13 @@ def uses(sources: Iterable[str], names: Iterable[str]) -> list[str]:
 
 
 def _parsed(sources: Iterable[str]) -> Iterator[ast.Module]:
-    for source in sources:
-        try:
-            yield ast.parse(source)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            continue
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for source in sources:
+            try:
+                yield ast.parse(source)
+            except (SyntaxError, ValueError, RecursionError, MemoryError):
+                continue
 
 
 def _imported(trees: list[ast.Module]) -> Iterator[tuple[str, str]]:
@@ -45,7 +50,12 @@ def _imported(trees: list[ast.Module]) -> Iterator[tuple[str, str]]:
 
 def _dotted(tree: ast.Module, known: dict[str, str]) -> Iterator[str]:
     """Yield the full names of attributes, such as numpy.linalg.solve."""
-    for node in ast.walk(tree):
+    attributes = [n for n in ast.walk(tree) if isinstance(n, ast.Attribute)]
+    inner = {node.value for node in attributes}
+    for attribute in attributes:
+        if attribute in inner:
+            continue
+        node: ast.expr = attribute
         parts = []
         while isinstance(node, ast.Attribute):
             parts.append(node.attr)

@@ -47,7 +47,7 @@ from classroom.submissions import (
 from dlcore._check import check
 from dlcore.answers import NOT_WRITTEN, Case, judge
 
-VERSION = 1  # of the grader; change it when results may change
+VERSION = 2  # of the grader; change it when results may change
 
 T = TypeVar("T")
 Progress = Callable[[Result, int, int], None]  # a result, how many, of how many
@@ -125,6 +125,8 @@ class Grader:
             ThreadPoolExecutor(jobs) as pool,
         ):
             running: dict[Future[Run], Job] = {}
+            late: list[Job] = []
+            beside = late if jobs > 1 else None
             try:
                 for student in chosen:
                     job = _safely(student, self._begin, student, again)
@@ -133,8 +135,11 @@ class Grader:
                         continue
                     running[pool.submit(self._run, job, numbers)] = job
                     while len(running) > jobs:
-                        self._wait(running, take)
+                        self._wait(running, take, beside)
                 while running:
+                    self._wait(running, take, beside)
+                for job in late:  # alone, so that nobody pays for the others
+                    running[pool.submit(self._run, job, numbers)] = job
                     self._wait(running, take)
             except BaseException:
                 pool.shutdown(cancel_futures=True)
@@ -177,10 +182,14 @@ class Grader:
         self,
         running: dict[Future[Run], Job],
         take: Callable[[str, Result], None],
+        late: list[Job] | None = None,
     ) -> None:
-        """Wait until a run has ended, and enter its result."""
+        """Wait until a run has ended, and enter its result, or note that it was late."""
         for future in wait(running, return_when=FIRST_COMPLETED).done:
             job = running.pop(future)
+            if late is not None and _was_late(future):
+                late.append(job)
+                continue
             take(job.student, _safely(job.student, self._finish, job, future))
 
     def _finish(self, job: Job, future: Future[Run]) -> Result:
@@ -300,9 +309,16 @@ class Grader:
     def _flags(self, job: Job) -> Iterator[str]:
         """Yield what the teacher may want to look at."""
         sources = [source for place, source in job.program if place >= 0]
-        for name, recipe in self.assignment.recipes.items():
-            for used in flags.uses(sources, recipe.without):
-                yield f"{name} should do without {used}"
+        if sum(map(len, sources)) > flags.MAX_SOURCE:
+            yield "there is too much code to look for names in it"
+            sources = []
+        recipes = self.assignment.recipes
+        names = {one for r in recipes.values() for one in r.without}
+        used = flags.uses(sources, names)
+        for name, recipe in recipes.items():
+            for one in recipe.without:
+                if one in used:
+                    yield f"{name} should do without {one}"
         handed_out = {
             role(cell, "grade_id"): cell.source.strip()
             for cell in self.release.cells
@@ -329,6 +345,10 @@ def _safely(
     except Exception as error:
         note = f"{type(error).__name__}: {error}"
         return Result(student, NOT_GRADED, note[:500])
+
+
+def _was_late(future: Future[Run]) -> bool:
+    return future.exception() is None and future.result().late
 
 
 @contextmanager

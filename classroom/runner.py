@@ -22,16 +22,19 @@ import json
 import linecache
 import math
 import os
+import re
 import resource
 import select
 import signal
 import sys
 import time
 import traceback
+import types
 from typing import Any
 
 MAX_OUTPUT = 10_000  # characters kept of what a cell prints
 MAX_ANSWER = 8_000_000  # bytes of the answers of a task
+MAGIC = re.compile(r"^\s*[%!?]|[?]\s*$|=\s*[%!]", re.M)
 
 
 class Cut(io.TextIOBase):
@@ -66,14 +69,14 @@ class Shell:
         self.space = space
 
     def run_line_magic(self, name: str, line: str, *_: Any, **__: Any) -> None:
-        """Run the statement of a magic that measures; skip other magics."""
-        if name in ("time", "timeit", "prun"):
+        """Run the statement of a magic that measures once; skip other magics."""
+        if name in ("time", "prun"):
             exec(line, self.space)
 
     def run_cell_magic(self, name: str, line: str, cell: str) -> None:
         """Run the cell of a magic that measures or captures; skip other magics."""
         if name in ("time", "timeit", "capture", "prun"):
-            exec(cell, self.space)
+            exec(plain_python(cell), self.space)
 
     def system(self, *_: Any) -> None:
         """Skip a command of the shell."""
@@ -84,10 +87,12 @@ class Shell:
 def run_cell(number: int, source: str, space: dict[str, Any]) -> dict[str, str]:
     """Run one cell; return what it printed, and how it failed."""
     name = f"cell {number}"
-    linecache.cache[name] = (len(source), None, source.splitlines(True), name)
     out, error = Cut(MAX_OUTPUT), ""
     sys.stdout = sys.stderr = out
     try:
+        source = plain_python(source)
+        lines = source.splitlines(True)
+        linecache.cache[name] = (len(source), None, lines, name)
         tree = ast.parse(source, name)
         last = _last_expression(tree)
         exec(compile(tree, name, "exec"), space)
@@ -97,6 +102,18 @@ def run_cell(number: int, source: str, space: dict[str, Any]) -> dict[str, str]:
     except BaseException as problem:
         error = _tell(problem)
     return {"text": out.text(), "error": error}
+
+
+def plain_python(source: str) -> str:
+    """Return a cell with IPython's magics turned into calls."""
+    if not MAGIC.search(source):
+        return source
+    from IPython.core.inputtransformer2 import TransformerManager
+
+    try:
+        return str(TransformerManager().transform_cell(source))
+    except Exception:  # whatever a strange cell does to it
+        return source
 
 
 def _last_expression(tree: ast.Module) -> ast.Expression:
@@ -128,13 +145,14 @@ def call_task(
     os.close(theirs)
     data = _read(ours, time.monotonic() + 3 * seconds)
     os.close(ours)
+    late = data is None and _busy(child)
     os.kill(child, signal.SIGKILL)
     _, status = os.waitpid(child, 0)
     try:
         return {"outcomes": json.loads(data or b"")}
     except ValueError:
         killed = os.WTERMSIG(status) in (signal.SIGXCPU, signal.SIGKILL)
-        return {"stopped": True} if killed else {"crashed": True}
+        return {"stopped": True, "late": late} if killed else {"crashed": True}
 
 
 def answer_cases(
@@ -161,23 +179,32 @@ def answer_cases(
                 else type(problem).__name__
             )
             outcomes.append(Outcome(raised=kind, why=kind))
-    data = json.dumps(outcomes).encode()
+    data = json.dumps(outcomes).encode() + b"\n"
     while data:
         data = data[os.write(pipe, data) :]
 
 
 def _read(pipe: int, deadline: float) -> bytes | None:
-    """Read to the end, or give up at the deadline or when it is too much."""
+    """Read a line, or give up at the deadline or when it is too much.
+
+    Processes that the function started may keep the pipe open, so its end may not come.
+    """
     data = b""
     while len(data) <= MAX_ANSWER:
         left = deadline - time.monotonic()
         if left <= 0 or not select.select([pipe], [], [], left)[0]:
             return None
         part = os.read(pipe, 1 << 16)
-        if not part:
-            return data
         data += part
+        if not part or part.endswith(b"\n"):
+            return data
     return None
+
+
+def _busy(child: int) -> bool:
+    """Tell whether a process would go on if it could, and does not wait for anything."""
+    with open(f"/proc/{child}/stat") as file:
+        return file.read().rpartition(")")[2].split()[0] in "RD"
 
 
 def main() -> None:
@@ -187,7 +214,9 @@ def main() -> None:
     nowhere = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1, 2):
         os.dup2(nowhere, standard)
-    space: dict[str, Any] = {"__name__": "__main__", "display": print}
+    notebook = sys.modules["__main__"] = types.ModuleType("__main__")
+    space: dict[str, Any] = vars(notebook)
+    space["display"] = print
     shell = Shell(space)
     space["get_ipython"] = builtins.get_ipython = lambda: shell  # type: ignore[attr-defined]
 

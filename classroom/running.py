@@ -1,25 +1,21 @@
 """Run one submission in boxes, and bring back what its functions answered.
 
 A cell or a task that takes too long, or ends the process, costs only itself: what is left
-is tried again in a fresh box without it, a few times.
+is tried again in a fresh box without it, a few times. What cells print is kept from the
+time before the first task: whatever one box may tell the next, it cannot be a hidden input.
 """
 
-import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from IPython.core.inputtransformer2 import TransformerManager
-
-from classroom.box import Box, Crashed, Limits, Stopped
+from classroom.box import Box, Crashed, Late, Limits, Stopped
 from dlcore.plain import Json, Outcome, decode
 
 RESTARTS = 3
 MAX_TEXT = 12_000  # characters of a cell's output
 MAX_OUTPUT = 200_000  # characters of the outputs of all cells
-MAX_TRANSFORMED = 100_000  # characters of a cell in which magics are looked for
-MAGIC = re.compile(r"^\s*[%!?]|[?]\s*$|=\s*[%!]", re.M)
 
 Program = Sequence[tuple[int, str]]
 
@@ -37,6 +33,7 @@ class Run:
         tasks: the outcomes of each task; or a sentence, if there are none.
         stopped: cells and tasks that used too much.
         crashed: cells and tasks in which the process ended.
+        late: whether something was stopped by the clock, as on a machine that is busy.
         seconds: how long it took.
     """
 
@@ -44,6 +41,7 @@ class Run:
     tasks: dict[str, list[Outcome] | str] = field(default_factory=dict)
     stopped: list[str] = field(default_factory=list)
     crashed: list[str] = field(default_factory=list)
+    late: bool = False
     seconds: float = 0.0
 
 
@@ -94,8 +92,7 @@ def _run_cells(box: Box, program: Program, done: Run) -> bool:
     """Run the cells; return whether the box is still there."""
     number = 0
     try:
-        cells = [(i, plain_python(source)) for i, source in program]
-        box.send({"cells": cells})
+        box.send({"cells": list(program)})
         for number, _ in program:
             reply = box.receive()
             room = MAX_OUTPUT - sum(
@@ -104,7 +101,8 @@ def _run_cells(box: Box, program: Program, done: Run) -> bool:
             text, error = (
                 _text(reply, key)[:room] for key in ("text", "error")
             )
-            done.cells[number] = (text, error)
+            if not done.tasks:
+                done.cells[number] = (text, error)
     except (Stopped, Crashed) as end:
         done.cells[number] = ("", _blame(end, f"cell {number}", done))
         return False
@@ -134,6 +132,7 @@ def _call_tasks(
 def _blame(end: Exception, what: str, done: Run) -> str:
     """Note what a cell or a task did, and return a sentence about it."""
     if isinstance(end, Stopped):
+        done.late = done.late or isinstance(end, Late)
         done.stopped.append(what)
         return f"It {end} and was stopped."
     done.crashed.append(what)
@@ -145,7 +144,8 @@ def _outcomes(
 ) -> list[Outcome] | str:
     """Read the outcomes of a task; they may be anything."""
     if "stopped" in reply:
-        return _blame(Stopped("took too long"), name, done)
+        end = Late if reply.get("late") else Stopped
+        return _blame(end("took too long"), name, done)
     outcomes = reply.get("outcomes")
     if type(outcomes) is not list or len(outcomes) != count:
         return _blame(Crashed(), name, done)
@@ -170,13 +170,3 @@ def _text(reply: dict[str, Any], key: str) -> str:
     text = reply.get(key)
     kept = text[:MAX_TEXT] if type(text) is str else ""
     return kept.encode("utf-8", "replace").decode()
-
-
-def plain_python(source: str) -> str:
-    """Return a cell with IPython's magics turned into calls."""
-    if len(source) > MAX_TRANSFORMED or not MAGIC.search(source):
-        return source
-    try:
-        return str(TransformerManager().transform_cell(source))
-    except Exception:  # whatever a strange cell does to it
-        return source

@@ -77,7 +77,15 @@ class Collected(NamedTuple):
         return self.what.startswith("refused")
 
     def __str__(self) -> str:
-        return f"{self.student or '?':20} {self.what:12} {self.file}"
+        return printable(f"{self.student or '?':20} {self.what:12} {self.file}")
+
+
+def printable(text: str) -> str:
+    """Return a text that does nothing to a terminal but show itself."""
+    return "".join(
+        c if c.isprintable() else c.encode("unicode_escape").decode()
+        for c in text
+    )
 
 
 def collect(
@@ -92,14 +100,34 @@ def collect(
             try:
                 if isinstance(data, Exception):
                     raise data
-                _check_student(student, known if course.has_list else None)
-                if student not in known:
-                    enrol(course, [{"id": student}])
-                    known.append(student)
-                what = _put(course, assignment, student, data)
+                _check_one(student, _folders(source, name), known)
+                what = take(course, assignment, student, data, known)
             except (ValueError, OSError) as error:
                 what = f"refused: {error}"
             yield Collected(file, student, what)
+
+
+def take(
+    course: Course,
+    assignment: str,
+    student: str,
+    data: bytes,
+    known: list[str],
+) -> str:
+    """Put the submission of a student into the course, and say what became of it.
+
+    Args:
+        course: the course.
+        assignment: the name of the assignment.
+        student: the id of the student, as somebody claims.
+        data: the notebook.
+        known: the students; if there is no list of them, the student is added.
+    """
+    _check_student(student, known if course.has_list else None)
+    if student not in known:
+        enrol(course, [{"id": student}])
+        known.append(student)
+    return _put(course, assignment, student, data)
 
 
 def examine(course: Course, assignment: str, student: str) -> Submission:
@@ -238,6 +266,20 @@ def _student(name: str, assignment: str) -> str:
     return folders[-1] if folders else ""
 
 
+def _folders(source: Path, name: str) -> list[str]:
+    """Return the names of a source and of the folders in it that lead to a notebook."""
+    path = PurePosixPath(name)
+    inside = path.relative_to(source) if path.is_relative_to(source) else path
+    return [source.stem, *inside.parent.parts]
+
+
+def _check_one(student: str, folders: list[str], known: list[str]) -> None:
+    """Refuse a notebook that one student named after another."""
+    others = {*folders} & {*known} - {student}
+    got = f"a notebook of {student!r} from {', '.join(map(repr, others))}"
+    check(not others, "It", "be of one student", got)
+
+
 def _check_student(student: str, known: list[str] | None) -> None:
     hint = "Name the file, or its folder, after the student."
     check(bool(student), "A notebook", "say whose it is", "only a title", hint)
@@ -287,7 +329,7 @@ def _find(folder: Path, assignment: str) -> tuple[Path | None, list[str]]:
             "There are several notebooks, none with the right name."
         )
     if others:
-        return others[0], [f"the notebook is called {others[0].name[:80]}"]
+        return others[0], [f"the notebook is called {others[0].name[:80]!r}"]
     return None, []
 
 
@@ -327,7 +369,7 @@ def _look(notebook: dict[str, Any], cells: list[Cell]) -> Iterator[str]:
     for key in ("kernelspec", "language"):
         kernel = kernel.get(key) if type(kernel) is dict else None
     if type(kernel) is str and kernel.lower() != "python":
-        yield f"the kernel's language is {kernel[:40]}"
+        yield f"the kernel's language is {kernel[:40]!r}"
 
 
 def _digest(data: bytes) -> str:

@@ -16,6 +16,9 @@ from dlcore.plain import Json, Outcome, Tensor, decode
 
 COARSE = {"float16": 1e-2, "float32": 1e-4, "complex64": 1e-4}
 FINE = 1e-6  # the tolerance of all other types
+SINGLE = (
+    1e-4  # the most that the type of an answer, not of the reference, may add
+)
 SHOWN = 12  # numbers of an array that is shown whole
 SMALL = 1e-3  # numbers below it are compared as if they were that large
 KINDS = {
@@ -277,8 +280,8 @@ def _equal(want: ndarray, got: ndarray, rtol: float | None) -> ndarray:
     if _kind(want) in "bi":
         return np.asarray(want == got)
     if rtol is None:
-        names = (want.dtype.name, got.dtype.name)
-        rtol = max(COARSE.get(name, FINE) for name in names)
+        asked, given = (COARSE.get(x.dtype.name, FINE) for x in (want, got))
+        rtol = max(asked, min(given, SINGLE))
     kind = "complex128" if _kind(want) == "c" else "float64"
     want, got = want.astype(kind), got.astype(kind)
     size = np.abs(want[np.isfinite(want)]).max(initial=SMALL)

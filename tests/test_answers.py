@@ -86,6 +86,15 @@ def test_first_wrong_number_of_a_large_array_is_named():
     )
 
 
+def test_a_coarse_type_does_not_make_an_answer_right():
+    want = np.array([1000.0, 1.0])
+    near, off = np.array([1000.0, 1.05]), np.array([1000.0, 9.0])
+    assert not compare(want, near.astype("float32"))
+    for name in ("float64", "float32", "float16"):
+        assert compare(want, off.astype(name))
+    assert not compare(want.astype("float16"), off.astype("float16"))
+
+
 def test_tolerance_can_be_chosen():
     assert difference(1.0, 1.01, rtol=0.1) is None
     assert difference(1.0, 1.0 + 1e-7, rtol=1e-9) is not None

@@ -138,6 +138,10 @@ def _magics(notebook: NotebookNode) -> None:
         "\n\n%matplotlib inline\n!ls\nimport matplotlib.pyplot as plt\n"
         "plt.plot([1, 2])\nplt.show()\ndisplay(3)\n%timeit 1 + 1\nenergy?"
     )
+    cell = find(notebook, "relax-answer")
+    cell.source = "%timeit -n 1 -r 1 hebb(np.eye(2))\n" + cell.source
+    cell = find(notebook, "train-answer")
+    cell.source = "%%time\n%matplotlib inline\n" + cell.source
 
 
 HONEST = {
@@ -254,6 +258,13 @@ TAMPERING = {
         "print('FOUND', found)",
         "lambda *a: found",
     ),
+    "files beside the course written": cheat(
+        "import os\n"
+        "for place in ('..', '/tmp', '/box', '/proc/1/cwd', '/proc/1/root/tmp'):\n"
+        "    for top, folders, files in os.walk(place):\n"
+        "        folders[:] = [f for f in folders if f not in ('usr', 'proc', 'lib')]\n"
+        "        if 'notes.txt' in files: open(f'{top}/notes.txt', 'w').close()"
+    ),
     "processes searched": cheat(
         "import os\nwords = []\n"
         "for p in os.listdir('/proc'):\n"
@@ -360,6 +371,7 @@ BREAKING = {
         "for i in range(999):\n    open(f'/tmp/{i}', 'wb').write(b'x' * 10_000_000)"
     ),
     "large file": spoil("open('/tmp/x', 'wb').write(b'x' * (200 << 20))"),
+    "magics without end": spoil("%x\n" * 3_000, FULL, "stopped"),
     "200 MB of output": spoil("print('x' * 200_000_000)"),
     "200 MB past the capture": spoil(
         "import os\nfor _ in range(200): os.write(1, b'x' * 1_000_000)"

@@ -1,13 +1,19 @@
 """The box: what is in it, what it holds back, and what the runner answers."""
 
+import errno
 import os
+import platform
+import subprocess
+import sys
 
 import pytest
 import torch
 
-from classroom import box
+from classroom import box, calls
 from classroom.box import Box, Crashed, Limits, Stopped
-from classroom.running import Broken, plain_python, run
+from classroom.course import BOOK
+from classroom.runner import plain_python
+from classroom.running import Broken, run
 from dlcore.plain import Outcome, encode
 
 pytestmark = pytest.mark.usefixtures("boxes")
@@ -40,6 +46,78 @@ def test_box_holds_for_root_and_for_others(user, monkeypatch):
         "print('CapEff:\\t0000000000000000' in status)"
     )
     assert said.splitlines() == ["True -1 []", "[(1, 'lo')] True", "True"]
+
+
+def test_keys_and_memory_of_no_process_are_refused():
+    numbers = calls.MACHINES[platform.machine()][2]
+    (said,) = ask(
+        "import ctypes, mmap\nlibc = ctypes.CDLL(None, use_errno=True)\n"
+        f"for number in {numbers}:\n"
+        "    libc.syscall(number, 0, 0, 0, 0, 0)\n"
+        "    print(ctypes.get_errno())\n"
+        "    ctypes.set_errno(0)\n"
+        "try: mmap.mmap(-1, 9)\n"
+        "except OSError as error: print(error.errno)\n"
+        "print(len(open('/dev/zero', 'rb').read(9)))\n"
+        "print(len(mmap.mmap(-1, 9, mmap.MAP_PRIVATE)))"
+    )
+    refused = [str(errno.EPERM)] * (len(numbers) + 1)
+    assert said.split() == [*refused, "0", "9"]
+
+
+def test_keys_of_the_teacher_are_not_in_the_box():
+    """A shell that somebody logged in to has keys; make one, and a box in it."""
+    key, _, control, *_ = calls.MACHINES[platform.machine()][2]
+    asked = (
+        "import ctypes\nlibc = ctypes.CDLL(None)\n"
+        f"print(libc.syscall({control}, 10, -3, b'user', b'ticket', 0))"
+    )
+    code = (
+        "import ctypes, sys\nfrom classroom.box import Limits\n"
+        "from classroom.running import run\nlibc = ctypes.CDLL(None)\n"
+        f"assert libc.syscall({control}, 1, None) > 0\n"
+        f"assert libc.syscall({key}, b'user', b'ticket', b'x', 1, -3) > 0\n"
+        f"exec({asked!r})\n"
+        f"print(run([(0, {asked!r})], {{}}, Limits()).cells[0][0])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=BOOK, capture_output=True, text=True
+    )
+    if done.returncode:
+        pytest.skip(f"No keys on this machine: {done.stderr}")
+    outside, inside = map(int, done.stdout.split())
+    assert outside > 0
+    assert inside == -1
+
+
+def test_processes_are_counted_for_each_box_by_itself():
+    many = (
+        "import os, time\n"
+        "for _ in range(40):\n"
+        "    if os.fork() == 0: time.sleep(99)"
+    )
+    with Box(Limits()) as one, Box(Limits()) as other:
+        for opened in (one, other):
+            opened.receive()
+            opened.send({"cells": [(0, many)]})
+            assert opened.receive() == {"text": "", "error": ""}
+
+
+def test_threads_that_a_cell_asked_for_stop_no_task():
+    cell = (
+        "import torch\ntorch.set_num_threads(2)\n"
+        "def total():\n    return torch.ones(500, 500).exp().sum() > 0\n"
+        "total()"
+    )
+    done = run([(0, cell)], {"total": [encode(())]}, Limits(seconds=5))
+    assert not done.stopped
+
+
+def test_memory_that_was_swapped_out_counts(monkeypatch, tmp_path):
+    status = "Name:\tx\nVmRSS:\t 2 kB\nVmSwap:\t 3 kB\nThreads:\t1\n"
+    (tmp_path / "status").write_text(status)
+    monkeypatch.setattr(box, "Path", lambda _: tmp_path / "status")
+    assert box._memory(7) == 5 * 1024
 
 
 def test_only_the_system_python_and_dlcore_are_in_the_box():
@@ -88,6 +166,32 @@ def test_tensors_cross_the_box():
     one = torch.ones(2, requires_grad=True)
     done = run(cells, {"double": [encode((one,))]}, Limits())
     assert done.tasks["double"] == [Outcome(encode(2 * one))]
+
+
+def test_cells_that_run_again_after_a_task_say_nothing():
+    cells = [
+        "import os, time\nstarted = time.monotonic()\nprint(started)",
+        "def end():\n    os.kill(os.getppid(), 9)\n"
+        "def start():\n    return started",
+    ]
+    tasks = {"end": [encode(())], "start": [encode(())]}
+    done = run(list(enumerate(cells)), tasks, Limits())
+    assert done.crashed == ["end"]
+    assert float(done.cells[0][0]) < done.tasks["start"][0].value
+
+
+def test_functions_may_start_processes_and_leave_them():
+    cell = (
+        "import getpass, multiprocessing, pickle\n"
+        "user = getpass.getuser()\n"
+        "class Square:\n    def __call__(self, x): return x * x\n"
+        "same = pickle.loads(pickle.dumps(Square()))\n"
+        "def squares():\n"
+        "    return multiprocessing.Pool(2).map(Square(), [1, 2])"
+    )
+    done = run([(0, cell)], {"squares": [encode(())]}, Limits(seconds=5))
+    assert done.cells == {0: ("", "")}
+    assert done.tasks["squares"] == [Outcome([1, 4])]
 
 
 def test_missing_function_is_not_written_yet():

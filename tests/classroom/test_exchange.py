@@ -62,7 +62,9 @@ def put(folder, notebook, secret="s"):
 
 
 def taken(exchange):
-    return {one.file: one.what for one in exchange.collect()}
+    found = list(exchange.collect())
+    assert all(f"{one}".encode().decode().isprintable() for one in found)
+    return {one.file: one.what for one in found}
 
 
 @pytest.mark.usefixtures("boxes")
@@ -133,9 +135,13 @@ def test_strange_folders_stop_nobody(exchange, inbound, solved):
     (inbound / f"eve{OLD}").write_text("a file")
     os.mkfifo(inbound / f"fay{OLD}")
     (inbound / f"gus{OLD}").mkdir()
+    no_text = os.fsdecode(b"\xff\x1b[2J")
+    put(inbound / f"{no_text}{OLD}", solved)
+    put(inbound / f"{ASSIGNMENT}{OLD}", solved)
     what = taken(exchange)
     assert what.pop(f"ann{OLD}") == "new"
-    assert len(what) == 6
+    assert what.pop(f"{ASSIGNMENT}{OLD}") == "new"
+    assert len(what) == 7
     assert all(said.startswith("refused: ") for said in what.values())
     assert not (exchange.course.root / ASSIGNMENT).exists()
 

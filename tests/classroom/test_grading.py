@@ -18,6 +18,7 @@ from classroom.course import BOOK
 from classroom.feedback import feedback
 from classroom.grading import Grader
 from classroom.marks import marks
+from classroom.running import Run
 
 pytestmark = pytest.mark.usefixtures("boxes")
 NAME, FULL = "connectionism", 17
@@ -178,6 +179,26 @@ def alive(pid):
         return False
 
 
+def test_late_beside_others_is_run_again_alone(course, solved, monkeypatch):
+    """A neighbour that keeps the machine busy costs no marks."""
+    for student in STUDENTS:
+        submit(course, student, solved, NAME)
+    real, here, seen = grading.run, [], []
+
+    def run(*arguments):
+        here.append(1)
+        alone = len(seen) >= len(STUDENTS)
+        seen.append(len(here))
+        done = real(*arguments) if alone else Run(late=True, stopped=["cell 1"])
+        here.pop()
+        return done
+
+    monkeypatch.setattr(grading, "run", run)
+    results = Grader(course, NAME).grade(jobs=3)
+    assert [(r.status, r.score) for r in results] == [("graded", FULL)] * 6
+    assert seen[len(STUDENTS) :] == [1] * len(STUDENTS)
+
+
 @pytest.mark.parametrize("what", ["save", "write_whole"])
 def test_full_disk_costs_no_marks(course, solved, monkeypatch, what):
     submit(course, "ann", solved, NAME)
@@ -293,15 +314,83 @@ def test_command_says_what_is_missing(course, capsys):
 
 
 def test_page_of_a_student_runs_no_script(course, solved):
-    find(
-        solved := answer(solved), "no-unit"
-    ).source = "<script>alert(1)</script><img src=x onerror=alert(2)> **mine**"
+    find(solved := answer(solved), "no-unit").source = (
+        "<script>alert(1)</script><img src=x onerror=alert(2)> **mine** $i<n$\n"
+        "[a](javascript:alert(3)) [b](&#106;avascript:alert(3)) [c][c]\n\n"
+        "[c]: javascript:alert(3)\n\n<javascript:alert(3)>"
+    )
     submit(course, "ann", solved, NAME)
     Grader(course, NAME).grade()
     ((_, page),) = feedback(course, NAME)
     text = page.read_text(encoding="utf-8")
-    assert "<strong>mine</strong>" in text
+    assert "<strong>mine</strong> $i&lt; n$" in text
     assert "alert(1)</script>" not in text
     assert "onerror=alert" not in text.replace(
-        "&lt;img src=x onerror=alert", ""
+        "&lt; img src=x onerror=alert", ""
     )
+    assert 'href="javascript' not in text
+
+
+def test_picture_in_an_answer_stops_no_page(course, solved):
+    """Pictures that are pasted into a notebook are no part of its text."""
+    find(
+        solved := answer(solved), "no-unit"
+    ).source = "See ![mine](attachment:mine.png)."
+    submit(course, "ann", solved, NAME)
+    Grader(course, NAME).grade()
+    ((_, page),) = feedback(course, NAME)
+    assert "attachment:mine.png" in page.read_text(encoding="utf-8")
+
+
+def test_page_that_cannot_be_made_stops_no_other(course, solved, capsys):
+    for student in ("ann", "bob"):
+        submit(course, student, solved, NAME)
+    Grader(course, NAME).grade()
+    course.notebook("autograded", NAME, "ann").write_text("{}")
+    assert main(["feedback", str(course.root), NAME]) == 1
+    said = capsys.readouterr().out
+    assert "ann: no page" in said
+    assert "1 pages" in said
+    assert [
+        s for s, page in feedback(course, NAME) if page == page_of(course, s)
+    ] == ["bob"]
+
+
+def page_of(course, student):
+    return course.folder("feedback", NAME, student) / f"{NAME}.html"
+
+
+def test_endless_text_is_cut(course, solved):
+    """The converter of pages would take hours for it, and so would a look for names."""
+    long = add(solved, *["x = " + "1 + " * 5_000 + "1"] * 30)
+    find(long, "no-unit").source = "\\begin{a}" * 50_000
+    submit(course, "ann", long, NAME)
+    (ann,) = Grader(course, NAME).grade()
+    assert ann.score == FULL
+    assert "too much code" in ann.flags[0]
+    notebook = nbformat.read(course.notebook("autograded", NAME, "ann"), 4)
+    sizes = [len(cell.source) for cell in notebook.cells]
+    assert max(sizes) < 21_000
+    assert sum(sizes) < 250_000
+    assert find(notebook, "no-unit").source.endswith("[cut here]")
+
+
+@pytest.mark.parametrize("where", ["no id", "a new cell", "the question"])
+def test_written_answer_waits_wherever_it_is(course, empty, where):
+    notebook = answer(empty)
+    cell = find(notebook, "no-unit")
+    if where == "no id":
+        cell.source = "It runs for ever."
+        for other in notebook.cells:
+            other.metadata = {}
+    elif where == "a new cell":
+        notebook.cells.append(
+            nbformat.v4.new_markdown_cell("It runs for ever.")
+        )
+    else:
+        find(notebook, "no-unit-question").source += "\n\nIt runs for ever."
+    submit(course, "ann", notebook, NAME)
+    Grader(course, NAME).grade()
+    assert mark(course, NAME, "ann").waiting
+    shown = nbformat.read(course.notebook("autograded", NAME, "ann"), 4)
+    assert "It runs for ever." in find(shown, "no-unit").source

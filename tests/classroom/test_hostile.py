@@ -28,6 +28,14 @@ def snapshot(*places):
     }
 
 
+def outside(course):
+    """Return the digests of all files beside the course."""
+    here = snapshot(course.root.parent)
+    return {
+        f: d for f, d in here.items() if not f.startswith(f"{course.root}/")
+    }
+
+
 def grade(course, cases, empty, solved, seconds=20.0):
     """Grade cases among honest students; return results by the names of the cases."""
     names = {name: f"s-{i}" for i, name in enumerate(cases)}
@@ -35,11 +43,12 @@ def grade(course, cases, empty, solved, seconds=20.0):
     submit(course, ZOE, solved, NAME)
     for name, student in names.items():
         submit(course, student, cases[name].make(empty, solved), NAME)
+    (course.root.parent / "notes.txt").write_text("The teacher's own.")
     kept = [course.root / step for step in ("source", "release", "submitted")]
-    before = snapshot(*kept)
+    before = snapshot(*kept), outside(course)
     grader = Grader(course, NAME, Limits(seconds=seconds))
     results = {r.student: r for r in grader.grade()}
-    assert snapshot(*kept) == before
+    assert (snapshot(*kept), outside(course)) == before
     for student in (ANN, ZOE):
         assert (results[student].status, results[student].score) == (
             "graded",

@@ -1,6 +1,7 @@
 """Putting submissions in: names, archives, and what is refused."""
 
 import json
+import os
 import stat
 import zipfile
 
@@ -39,6 +40,25 @@ def test_folders_are_named_after_students(course, tmp_path):
     assert gather(course, tmp_path / "in") == [("ann", "new"), ("bob", "new")]
 
 
+@pytest.mark.parametrize("kind", ["folder", "archive", "archive of one"])
+def test_nobody_hands_in_for_another(course, tmp_path, kind):
+    (tmp_path / "ann.ipynb").write_bytes(DATA)
+    (tmp_path / "eve.ipynb").write_bytes(DATA)
+    gather(course, tmp_path / "ann.ipynb", tmp_path / "eve.ipynb")
+    inside = "ann.ipynb" if kind == "archive of one" else "class/eve/ann.ipynb"
+    source = tmp_path / ("eve.zip" if kind == "archive of one" else "in")
+    if kind == "folder":
+        (source / inside).parent.mkdir(parents=True)
+        (source / inside).write_bytes(b"empty")
+    else:
+        with zipfile.ZipFile(source, "w") as archive:
+            archive.writestr(inside, b"empty")
+    assert gather(course, source) == [
+        ("ann", "refused: It must be of one student; got a notebook of 'ann' from 'eve'.")
+    ]  # fmt: skip
+    assert course.notebook("submitted", NAME, "ann").read_bytes() == DATA
+
+
 def test_archives_are_unpacked_with_care(course, tmp_path):
     file = tmp_path / "all.zip"
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -74,6 +94,14 @@ def test_archive_with_too_many_files_is_refused(course, tmp_path):
     assert "5000 files" in what
 
 
+def test_names_in_archives_do_nothing_to_a_terminal(course, tmp_path):
+    with zipfile.ZipFile(tmp_path / "x.zip", "w") as archive:
+        archive.writestr("a\x1b[2J\nann  new.ipynb", DATA)
+    (one,) = collect(course, NAME, [tmp_path / "x.zip"])
+    assert one.refused
+    assert f"{one}".isprintable()
+
+
 def test_broken_archive_is_refused(course, tmp_path):
     with zipfile.ZipFile(
         tmp_path / "x.zip", "w", zipfile.ZIP_DEFLATED
@@ -97,11 +125,26 @@ def test_unknown_students_are_refused_if_there_is_a_list(course, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name", ["", "..", ".hidden", "a/b", "-x", "a b", "x" * 101]
+    "name", ["", "..", ".hidden", "a/b", "-x", "a b", "x" * 101, "字" * 90]
 )
 def test_names_that_are_no_folders_are_refused(name):
     with pytest.raises(ValueError, match="must be made of letters"):
         check_name("A name", name)
+
+
+@pytest.mark.parametrize(
+    ("file", "language"),
+    [(b"\xff\x1b[2J.ipynb", "python"), (b"x.ipynb", "\x1b[2J\n")],
+)
+def test_flags_do_nothing_to_a_terminal(course, file, language):
+    folder = course.folder("submitted", NAME, "ann")
+    folder.mkdir(parents=True)
+    kernel = {"metadata": {"kernelspec": {"language": language}}}
+    data = json.dumps({**json.loads(DATA), **kernel})
+    (folder / os.fsdecode(file)).write_text(data)
+    flags = examine(course, NAME, "ann").flags
+    assert flags
+    assert all(flag.isprintable() for flag in flags)
 
 
 def test_title_alone_does_not_say_whose_it_is(course, tmp_path):
