@@ -2,8 +2,8 @@
 
 In the box there is a read-only system, Python with its packages, ``dlcore`` and the
 runner; no network, no home, no course, no book. The only places to write to are a small
-``/tmp`` and ``/dev/shm`` in memory. When the box is closed, everything in it ends and is gone: the kernel
-refuses calls that would leave something behind, or get round the limits.
+``/tmp`` and ``/dev/shm`` in memory. When the box is closed, everything in it ends and is
+gone: the kernel refuses calls that would leave something behind, or get round the limits.
 """
 
 import json

@@ -2,8 +2,9 @@
 
 Memory that belongs to no process is counted by nobody: files in memory, shared memory,
 queues, sets of semaphores. Processors are shared out among sessions, so a box that makes
-many would leave little to the others. And the keys of whoever logged in, such as tickets for other
-machines, are kept by the kernel for all of that user's programs, those in a box too.
+many would leave little to the others. And the keys of whoever logged in, such as tickets
+for other machines, are kept by the kernel for all of that user's programs, those in a box
+too.
 """
 
 import errno
@@ -18,11 +19,8 @@ MACHINES = {
     "aarch64": (0xC00000B7, 222, (217, 218, 219, 194, 186, 190, 279, 447, 157)),
 }
 LOAD, AND, EQUAL, AT_LEAST, RETURN = 0x20, 0x54, 0x15, 0x35, 0x06
-NUMBER, MACHINE, FLAGS = (
-    0,
-    4,
-    40,
-)  # where a call has them; of mmap the 4th argument
+# Where a call has them; the flags are the fourth argument of mmap.
+NUMBER, MACHINE, FLAGS = 0, 4, 40
 SHARED = 0x21  # memory of no file, and of more than one process
 OTHER_NUMBERS = 0x40000000  # the same calls of x86_64 under other numbers
 ALLOW, REFUSE = 0x7FFF0000, 0x00050000 | errno.EPERM

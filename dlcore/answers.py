@@ -16,9 +16,7 @@ from dlcore.plain import Json, Outcome, Tensor, decode
 
 COARSE = {"float16": 1e-2, "float32": 1e-4, "complex64": 1e-4}
 FINE = 1e-6  # the tolerance of all other types
-SINGLE = (
-    1e-4  # the most that the type of an answer, not of the reference, may add
-)
+SINGLE = 1e-4  # the most that the type of an answer alone allows
 SHOWN = 12  # numbers of an array that is shown whole
 SMALL = 1e-3  # numbers below it are compared as if they were that large
 KINDS = {

@@ -391,6 +391,6 @@ def test_written_answer_waits_wherever_it_is(course, empty, where):
         find(notebook, "no-unit-question").source += "\n\nIt runs for ever."
     submit(course, "ann", notebook, NAME)
     Grader(course, NAME).grade()
-    assert mark(course, NAME, "ann").waiting
+    assert mark_of(course, "ann", NAME).waiting
     shown = nbformat.read(course.notebook("autograded", NAME, "ann"), 4)
     assert "It runs for ever." in find(shown, "no-unit").source
