@@ -12,6 +12,7 @@ from typing import NamedTuple, TypeAlias
 import torch
 from jaxtyping import Bool, Float, Int, Int64
 from torch import Generator, Tensor, nn
+from torch.nn.functional import linear
 
 from dlcore._check import check, check_whole
 from dlcore.decoding import Rows, beam_search
@@ -221,12 +222,25 @@ class Seq2Seq(nn.Module):
         """
         check_tokens("Seq2Seq: y", y, len(self.write), len(x))
         memory, state = self.begin(x, lengths)
-        scores, looks = [], []
-        for before in y.unbind(dim=1):
-            o, state, a = self.step(before, state, memory)
-            scores.append(o)
-            looks.append(a)
-        return torch.stack(scores, dim=1), torch.stack(looks, dim=1)
+        s, c, a = self._write(self.write[y], state, memory)
+        return torch.cat([s, c], dim=2) @ self.R.T + self.d, a
+
+    def _write(
+        self, tokens: Float[Tensor, "B K W"], state: State, memory: Memory
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Return states, contexts and weights of all steps, given the tokens before."""
+        if self.attention is None:  # the contexts are known beforehand
+            c = memory.h.expand(-1, tokens.shape[1], -1)
+            s, _ = self.decoder(torch.cat([tokens, c], dim=2), state=state)
+            return s, c, memory.mask.to(s)[:, None].expand(-1, c.shape[1], -1)
+        V_y, V_c = self.decoder.V.split([tokens.shape[2], memory.h.shape[2]], 1)
+        steps = []
+        for z in linear(tokens, V_y, self.decoder.b).unbind(dim=1):
+            c, a = self.attention(state[0], memory)
+            state = self.decoder.step(torch.addmm(z, c, V_c.T), state)
+            steps.append((state[0], c, a))
+        s, c, a = (torch.stack(p, dim=1) for p in zip(*steps, strict=True))
+        return s, c, a
 
     @torch.no_grad()
     def greedy(
