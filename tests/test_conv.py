@@ -210,6 +210,20 @@ def test_layer_is_that_of_torch():
     assert Conv2d(4, 6, 3, bias=False).b is None
 
 
+def test_layer_lets_torch_slide_its_kernels(monkeypatch):
+    layer = Conv2d(4, 6, 3, stride=2, padding=1, dilation=2, groups=2).double()
+    x = torch.randn(2, 4, 9, 9, dtype=torch.float64)
+    ours, given = layer(x), []
+
+    def slide(*inputs):
+        given.append(inputs)
+        return F.conv2d(*inputs)
+
+    monkeypatch.setattr(Conv2d, "slide", staticmethod(slide))
+    torch.testing.assert_close(layer(x), ours)
+    assert len(given) == 1
+
+
 def test_first_kernels_have_variance_two_over_fan_in():
     layer = Conv2d(
         32, 64, 5, groups=2, generator=torch.Generator().manual_seed(0)
