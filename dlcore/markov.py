@@ -244,13 +244,32 @@ class Interpolated(Markov):
         check(ok, "Interpolated: discount", rule, discount)
         self.discount = discount
 
+    def by_order(
+        self, sequences: Iterable[Sequence[int]]
+    ) -> Float[ndarray, "k t"]:
+        """Return the log-probabilities of chains of all orders up to k, a row for each.
+
+        All have the same counts, so this takes no longer than the last row alone, which is
+        that of :meth:`log_probabilities`.
+        """
+        row, at = self._row(sequences)
+        contexts = [self._keys(row, at - 1, j) for j in range(self.order + 1)]
+        return np.log(self._mixed(contexts, row[at]))
+
     def _probabilities(
         self, contexts: list[Int[ndarray, "_"]], x: Int[ndarray, "t"]
     ) -> Float[ndarray, "t"]:
-        d, p = self.discount, np.full(len(x), 1 / self.outcomes)
+        return self._mixed(contexts, x)[-1]
+
+    def _mixed(
+        self, contexts: list[Int[ndarray, "_"]], x: Int[ndarray, "t"]
+    ) -> Float[ndarray, "k t"]:
+        """Return p(x|c) for the last 0, ..., k tokens of c, each from the one before."""
+        d, p, rows = self.discount, np.full(len(x), 1 / self.outcomes), []
         for j, c in enumerate(contexts):
             joint = self._joint[j].of(c * (self.tokens + 1) + x)
             total, kinds = self._total[j].of(c), self._kinds[j].of(c)
             rest = np.maximum(joint - d, 0) + d * kinds * p
             p = np.where(total > 0, rest / np.maximum(total, 1), p)
-        return p
+            rows.append(p)
+        return np.stack(rows)

@@ -558,10 +558,11 @@ def clip(parameters: Iterable[Any], norm: float) -> float:
     bad = [kind for kind in kinds if "float" not in kind]
     check(not bad, "clip: gradients", "be arrays of floats", bad)
     filled = [g for g in gradients if 0 not in g.shape]
-    largest = max((float(abs(g).max()) for g in filled), default=0.0)
-    whole = all(bool((g == g).all()) for g in filled) and largest < inf
+    tops = [float(abs(g).max()) for g in filled]  # NaN if there is one inside
     hint = "Look for the step at which the cost left the rails."
+    whole = all(top < inf for top in tops)
     check(whole, "clip: gradients", "be finite", "NaN or ∞", hint)
+    largest = max(tops, default=0.0)
     if largest == 0:
         return 0.0
     squares = (float(((g / largest) ** 2).sum()) for g in filled)

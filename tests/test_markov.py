@@ -57,6 +57,15 @@ def test_interpolation_by_hand():
     )
 
 
+@given(rows, rows)
+def test_one_chain_has_those_of_lower_order_inside(seen, asked):
+    found = Interpolated(3, 3, discount=0.6).fit(seen).by_order(asked)
+    assert len(found) == 4
+    for k, row in enumerate(found):
+        lower = Interpolated(k, 3, discount=0.6).fit(seen)
+        assert np.array_equal(row, lower.log_probabilities(asked))
+
+
 def test_counts_are_those_of_scikit_learn():
     words = ["abba", "babble", "cab", "scab", "labs"]
     letters = sorted(set("".join(words)))
