@@ -83,10 +83,11 @@ def plot_boundary(
             look |= {"linestyle": ":", "linewidth": 1.5}
         ax.axline(tuple(foot), tuple(foot + along), **look)
     if shade and (length or b):
-        x1 = np.linspace(*ax.get_xlim(), 300)
-        x2 = np.linspace(*ax.get_ylim(), 300)
-        positive = w[0] * x1 + w[1] * x2[:, None] + b > 0
-        ax.pcolormesh(x1, x2, positive, cmap=SIDES, vmin=0, vmax=1, alpha=0.12)
+        x1, x2 = np.array(ax.get_xlim()), np.array(ax.get_ylim())
+        z = w[0] * x1 + w[1] * x2[:, None] + b  # flat: four corners say all
+        levels = [-np.abs(z).max(), 0, np.abs(z).max()]
+        look = {"colors": [MINUS, PLUS], "alpha": 0.12}
+        ax.contourf(x1, x2, z, levels, **look)
     return ax
 
 

@@ -6,10 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.colors import to_rgb
+from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 
 from dlcore.plots import (
+    MINUS,
+    PLUS,
     plot_boundary,
     plot_descent,
     plot_graph,
@@ -95,10 +97,11 @@ def test_parallels_stand_at_the_margin(ax):
 
 def test_each_side_is_tinted_in_the_colour_of_its_label(ax):
     plot_boundary(np.array([1.0, 0.0]), 0.0, ax, shade=True)
-    (mesh,) = ax.collections
-    sides = mesh.get_array()
-    assert not sides[:, 0].any()
-    assert sides[:, -1].all()
+    (tint,) = ax.collections
+    minus, plus = tint.get_paths()
+    assert minus.vertices[:, 0].max() == 0 == plus.vertices[:, 0].min()
+    colours = [to_hex(colour) for colour in tint.get_facecolor()]
+    assert colours == [MINUS.lower(), PLUS.lower()]
 
 
 def test_zero_weights_draw_no_line(ax):
@@ -152,8 +155,9 @@ def test_without_weights_the_bias_tints_the_plane_and_there_is_no_line(
     plot_boundary(np.zeros(2), b, ax, shade=True)
     assert not ax.lines
     assert len(ax.collections) == tints
-    for mesh in ax.collections:
-        assert set(np.ravel(mesh.get_array())) == {b > 0}
+    for tint in ax.collections:
+        minus, plus = (len(path.vertices) > 0 for path in tint.get_paths())
+        assert (minus, plus) == (b < 0, b > 0)
 
 
 def test_network_has_its_units_and_connections(ax):
