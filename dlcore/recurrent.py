@@ -227,13 +227,13 @@ class _Steps(torch.autograd.Function):
 
     @staticmethod
     def forward(z: Tensor, U: Tensor, h: Tensor, c: Tensor) -> Any:
-        H = U.shape[1]
+        H, U_t = U.shape[1], U.T
         gates = torch.empty_like(z)
         hs, cs, tanhs = (z.new_empty(*z.shape[:2], H) for _ in range(3))
         for now, sums, h_t, c_t, tanh in zip(
             z, gates, hs, cs, tanhs, strict=True
         ):
-            torch.addmm(now, h, U.T, out=sums)
+            torch.addmm(now, h, U_t, out=sums)
             i, f, candidate, o = sums.chunk(4, dim=1)
             sums[:, : 2 * H].sigmoid_()  # i and f
             candidate.tanh_()
@@ -260,16 +260,16 @@ class _Steps(torch.autograd.Function):
         if torch.is_grad_enabled():  # to be differentiated again
             return torch.func.vjp(_step_by_step, z, U, h, c)[1]((by_h, by_c))
         dz, past = torch.empty_like(gates), torch.cat([c[None], cs[:-1]])
-        dh, dc = by_h[-1], by_c[-1]
+        dh, dc, one = by_h[-1], by_c[-1], z.new_ones(())
         for start in reversed(range(0, len(z), BLOCK)):
             some = slice(start, start + BLOCK)
             parts, tanh = dz[some].unflatten(2, (4, -1)), tanhs[some]
             i, f, candidate, o = gates[some].unflatten(2, (4, -1)).unbind(2)
-            torch.mul(candidate * i, 1 - i, out=parts[:, :, 0])
-            torch.mul(past[some] * f, 1 - f, out=parts[:, :, 1])
-            torch.mul(i, 1 - candidate.square(), out=parts[:, :, 2])
-            torch.mul(tanh * o, 1 - o, out=parts[:, :, 3])
-            steps = zip(parts, o * (1 - tanh.square()), f, strict=True)
+            torch.mul(candidate, _less(i, i), out=parts[:, :, 0])
+            torch.mul(past[some], _less(f, f), out=parts[:, :, 1])
+            torch.mul(i, _less(one, candidate), out=parts[:, :, 2])
+            torch.mul(tanh, _less(o, o), out=parts[:, :, 3])
+            steps = zip(parts, o * _less(one, tanh), f, strict=True)
             for t, (part, to_c, f_t) in reversed([*enumerate(steps, start)]):
                 dc = torch.addcmul(dc, dh, to_c)
                 part[:, :3] *= dc[:, None]
@@ -294,6 +294,11 @@ class _Steps(torch.autograd.Function):
             for x, d in zip(inputs, tangents, strict=True)
         )
         return *torch.func.jvp(_step_by_step, inputs, full)[1], None, None
+
+
+def _less(a: Tensor, x: Tensor) -> Tensor:
+    """Return a - x², in one go; with a = x or 1 the slope of a gate or a tanh."""
+    return torch.addcmul(a, x, x, value=-1)
 
 
 def _step_by_step(
