@@ -24,9 +24,7 @@ def feedback(
                     coursedir=course.directory(assignment, student),
                     force=True,
                 ).start()
-        except (
-            Exception
-        ) as error:  # a strange notebook must not stop the others
+        except Exception as error:  # which must not stop the others
             yield student, error
         else:
             yield student, folder / f"{assignment}.html"
