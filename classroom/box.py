@@ -215,8 +215,8 @@ def why_not() -> str:
     missing = [p for p in PROGRAMS if not shutil.which(p)]
     if missing:
         return f"{' and '.join(missing)} cannot be found"
-    if calls.why_not():
-        return calls.why_not()
+    if unknown := calls.why_not():
+        return unknown
     with _refusal() as refused:
         shell = command(Limits(), 0, refused)[: -len(_runner(INSIDE))]
         tried = subprocess.run(

@@ -143,10 +143,8 @@ class Exchange:
         try:
             data, notes = self._read(one)
             what = take(self.course, self.assignment, student, data, known)
+            folder = self.course.folder("submitted", self.assignment, student)
             for name, note in notes.items():
-                folder = self.course.folder(
-                    "submitted", self.assignment, student
-                )
                 write_whole(folder / name, note)
         except (ValueError, OSError) as error:
             return f"refused: {error}"

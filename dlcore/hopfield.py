@@ -71,17 +71,16 @@ class Hopfield:
             f"shape {self.b.shape}",
         )
         check_finite("Hopfield: W and b", self.W, self.b)
-        if not np.array_equal(self.W, self.W.T):
-            size = float(np.abs(self.W).max())
-            skew = np.abs(self.W - self.W.T)
-            i, j = np.unravel_index(skew.argmax(), skew.shape)
-            check(
-                bool(skew[i, j] <= TIE * size),
-                "Hopfield: W",
-                "be symmetric",
-                f"W[{i}, {j}] = {self.W[i, j]:.4g} and W[{j}, {i}] = {self.W[j, i]:.4g}",
-                "Without symmetry there is no energy to descend.",
-            )
+        size = float(np.abs(self.W).max())
+        skew = np.abs(self.W - self.W.T)
+        i, j = np.unravel_index(skew.argmax(), skew.shape)
+        check(
+            bool(skew[i, j] <= TIE * size),
+            "Hopfield: W",
+            "be symmetric",
+            f"W[{i}, {j}] = {self.W[i, j]:.4g} and W[{j}, {i}] = {self.W[j, i]:.4g}",
+            "Without symmetry there is no energy to descend.",
+        )
         check(
             not np.diag(self.W).any(),
             "Hopfield: W",

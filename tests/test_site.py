@@ -574,9 +574,7 @@ def test_no_answer_of_an_assignment_is_published():
         for cell in json.loads(page.read_text(encoding="utf-8"))["cells"]
     )
     answers = {
-        line: {
-            *re.findall(r"\w+", line)[1:-1]
-        }  # whole words wherever it stands
+        line: {*re.findall(r"\w+", line)[1:-1]}  # words, wherever it stands
         for file in (book / "assignments").glob("*.ipynb")
         for line in secrets(nbformat.read(file, 4))
         if line not in shown
