@@ -3,11 +3,10 @@
 import math
 from typing import TypeAlias
 
-import torch
 from jaxtyping import Bool, Float
-from torch import Tensor, nn
 
 from dlcore._check import check, check_whole
+from dlcore._torch import Tensor, nn, torch
 
 Heads: TypeAlias = Float[Tensor, "B h _ d"]
 

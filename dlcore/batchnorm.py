@@ -6,11 +6,10 @@ The same idea for tables, on our own tensors, is ``BatchNorm`` in ``dlcore.norma
 from numbers import Real
 from typing import Any
 
-import torch
 from jaxtyping import Float
-from torch import Tensor, nn
 
 from dlcore._check import check, check_whole
+from dlcore._torch import Tensor, nn, torch
 
 OTHERS = (0, 2, 3)  # the axes of a batch of pictures that are not the channel
 

@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import torch
 from jaxtyping import Bool, Float, Int, Int64
-from torch import Generator, Tensor, nn
 
 from dlcore._check import check, check_whole
+from dlcore._torch import Generator, Tensor, nn, torch
 from dlcore.recurrent import until
 from dlcore.transformer import embedding
 from dlcore.transformer_block import Stack

@@ -8,11 +8,10 @@ inside :math:`\varphi`.
 from collections.abc import Callable
 from typing import NamedTuple
 
-import torch
 from jaxtyping import Float
-from torch import Generator, Tensor
 
 from dlcore._check import check, check_whole
+from dlcore._torch import Generator, Tensor, torch
 
 
 class Bend(NamedTuple):

@@ -10,11 +10,10 @@ from itertools import pairwise
 from math import prod
 from typing import NamedTuple
 
-import torch
 from jaxtyping import Float
-from torch import Generator, Tensor, nn
 
 from dlcore._check import check, check_whole
+from dlcore._torch import Generator, Tensor, nn, torch
 from dlcore.conv import Conv2d, receptive_field
 from dlcore.pooling import AvgPool2d, MaxPool2d
 

@@ -5,12 +5,11 @@ A token is a whole number from 0 to C − 1; its company are the tokens at most 
 
 from typing import NamedTuple
 
-import torch
 from jaxtyping import Float, Int64
 from scipy.sparse.linalg import svds
-from torch import Generator, Tensor
 
 from dlcore._check import check, check_whole
+from dlcore._torch import Generator, Tensor, torch
 from dlcore.vocabulary import check_indices
 
 

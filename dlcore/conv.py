@@ -8,12 +8,11 @@ from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
-import torch
 from jaxtyping import Float
-from torch import Generator, Tensor, nn
-from torch.nn import functional as F
 
 from dlcore._check import check, check_whole
+from dlcore._torch import Generator, Tensor, nn, torch
+from dlcore._torch import functional as F
 
 CACHE = 2**18  # numbers; what is copied at a time should stay in the cache
 

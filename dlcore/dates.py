@@ -3,10 +3,8 @@
 from collections.abc import Callable, Sequence
 from datetime import date
 
-import torch
-from torch import Generator
-
 from dlcore._check import check, check_whole
+from dlcore._torch import Generator, torch
 
 FIRST, LAST = date(1969, 1, 1), date(2068, 12, 31)
 

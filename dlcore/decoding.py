@@ -7,11 +7,10 @@ that they can follow each other.
 from collections.abc import Callable
 from typing import TypeAlias
 
-import torch
 from jaxtyping import Bool, Float, Int64
-from torch import Generator, Tensor
 
 from dlcore._check import check, check_whole
+from dlcore._torch import Generator, Tensor, torch
 
 Rows: TypeAlias = Tensor | tuple[Tensor, ...]
 Step: TypeAlias = Callable[[Tensor, Rows], tuple[Tensor, Rows]]

@@ -5,11 +5,10 @@ A token is a whole number from 0 to C − 1, the row of a word in a table :math:
 from a word.
 """
 
-import torch
 from jaxtyping import Float, Int64
-from torch import Generator, Tensor, nn
 
 from dlcore._check import check, check_whole
+from dlcore._torch import Generator, Tensor, nn, torch
 from dlcore.vocabulary import check_indices
 
 

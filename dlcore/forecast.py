@@ -7,13 +7,11 @@ are covariates :math:`x_t`.
 
 from typing import TypeAlias
 
-import torch
 from jaxtyping import Float
 from numpy.random import Generator as Rng
-from torch import Generator, Tensor, nn
-from torch.nn.functional import softplus
 
 from dlcore._check import check, check_whole
+from dlcore._torch import Generator, Tensor, nn, softplus, torch
 from dlcore.recurrent import GRU
 
 Series: TypeAlias = Float[Tensor, "B T"]

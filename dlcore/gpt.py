@@ -1,10 +1,9 @@
 """A transformer that only writes: each token looks at those before it."""
 
-import torch
 from jaxtyping import Float, Int64
-from torch import Tensor, nn
 
 from dlcore._check import check, check_whole
+from dlcore._torch import Tensor, nn, torch
 from dlcore.attention import causal_mask
 from dlcore.transformer import embedding
 from dlcore.transformer_block import Cache, Stack

@@ -6,11 +6,10 @@ more coordinate; and approximately, by tables of random hyperplanes.
 
 from math import pi
 
-import torch
 from jaxtyping import Float, Int64
-from torch import Generator, Tensor
 
 from dlcore._check import check, check_whole
+from dlcore._torch import Generator, Tensor, torch
 
 
 def largest(

@@ -8,11 +8,10 @@ parallel for training, and ``step`` one after the other for use.
 from math import pi
 from typing import TypeAlias
 
-import torch
 from jaxtyping import Complex, Float, Int
-from torch import Generator, Tensor, nn
 
 from dlcore._check import check, check_whole
+from dlcore._torch import Generator, Tensor, nn, torch
 from dlcore.recurrent import until
 from dlcore.scan import scan
 

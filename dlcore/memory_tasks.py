@@ -4,11 +4,10 @@ All sequences are drawn anew, as many as one likes, so what a network was traine
 what it is tested on never overlap.
 """
 
-import torch
 from jaxtyping import Float, Int
-from torch import Generator, Tensor
 
 from dlcore._check import check_whole
+from dlcore._torch import Generator, Tensor, torch
 
 
 def adding(

@@ -16,12 +16,11 @@ from time import time
 from typing import Any, NamedTuple
 
 import numpy as np
-import torch
 from jaxtyping import Float, Int
 from numpy import ndarray
-from torch import distributed
 
 from dlcore._check import check, check_columns, check_finite, check_whole
+from dlcore._torch import distributed, torch
 
 
 class _Failure(NamedTuple):

@@ -209,7 +209,7 @@ def _array(body: list[Json], room: list[int]) -> ndarray:
 
 
 def _to_torch(array: ndarray) -> Any:
-    import torch
+    from dlcore._torch import torch
 
     return torch.from_numpy(array)
 

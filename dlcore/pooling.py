@@ -1,9 +1,9 @@
 """Pooling: one number for each window of a picture."""
 
 from jaxtyping import Float
-from torch import Tensor, nn
 
 from dlcore._check import check, check_whole
+from dlcore._torch import Tensor, nn
 
 
 def windows(

@@ -7,11 +7,10 @@ All of them turn circles: the pair of coordinates :math:`2k, 2k+1` has the frequ
 from one radian per place down to nearly one in :math:`C` places.
 """
 
-import torch
 from jaxtyping import Float, Int
-from torch import Tensor
 
 from dlcore._check import check, check_whole
+from dlcore._torch import Tensor, torch
 
 BASE = 10_000.0  # C of Vaswani et al. (2017)
 

@@ -7,12 +7,10 @@ what stands behind the end of one is never looked at.
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
-import torch
 from jaxtyping import Bool, Float, Int
-from torch import Generator, Tensor, nn
-from torch.nn.functional import linear
 
 from dlcore._check import check, check_whole
+from dlcore._torch import Generator, Tensor, linear, nn, torch
 
 State: TypeAlias = tuple[Float[Tensor, "B H"], ...]
 BLOCK = 16  # steps of an LSTM on its way back: few calls, and little memory

@@ -6,11 +6,10 @@ shortcut it is the plain counterpart: the same layers, one after the other.
 
 from collections.abc import Sequence
 
-import torch
 from jaxtyping import Float
-from torch import Generator, Tensor, nn
 
 from dlcore._check import check, check_whole
+from dlcore._torch import Generator, Tensor, nn, torch
 from dlcore.batchnorm import BatchNorm2d
 from dlcore.conv import Conv2d
 

@@ -8,12 +8,10 @@ scores of :math:`k` classes drawn from a **noise** distribution :math:`q` instea
 
 from math import log
 
-import torch
 from jaxtyping import Bool, Float, Int64
-from torch import Generator, Tensor
-from torch.nn.functional import logsigmoid
 
 from dlcore._check import check, check_whole
+from dlcore._torch import Generator, Tensor, logsigmoid, torch
 
 
 class Noise:

@@ -11,11 +11,10 @@ So a tree of joins takes the place of the loop.
 
 from typing import Any, TypeAlias
 
-import torch
 from jaxtyping import Complex, Float
-from torch import Tensor
 
 from dlcore._check import check
+from dlcore._torch import Tensor, torch
 
 Steps: TypeAlias = Float[Tensor, "B T D"] | Complex[Tensor, "B T D"]
 

@@ -9,12 +9,10 @@ vector, the same for all :math:`i`. In masks, True means may look.
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
-import torch
 from jaxtyping import Bool, Float, Int, Int64
-from torch import Generator, Tensor, nn
-from torch.nn.functional import linear
 
 from dlcore._check import check, check_whole
+from dlcore._torch import Generator, Tensor, linear, nn, torch
 from dlcore.decoding import Rows, beam_search
 from dlcore.recurrent import LSTM, Bidirectional, Recurrent, State, until
 from dlcore.vocabulary import check_tokens

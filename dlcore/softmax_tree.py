@@ -11,12 +11,10 @@ from collections.abc import Sequence
 from math import isfinite, log2
 from typing import NamedTuple
 
-import torch
 from jaxtyping import Float, Int64
-from torch import Generator, Tensor, nn
-from torch.nn.functional import embedding, logsigmoid
 
 from dlcore._check import check, check_whole
+from dlcore._torch import Generator, Tensor, embedding, logsigmoid, nn, torch
 
 
 def huffman(weights: Sequence[float]) -> list[str]:

@@ -1,10 +1,9 @@
 """The transformer of 2017: an encoder that reads, and a decoder that writes."""
 
-import torch
 from jaxtyping import Bool, Float, Int, Int64
-from torch import Tensor, nn
 
 from dlcore._check import check, check_whole
+from dlcore._torch import Tensor, nn, torch
 from dlcore.attention import causal_mask
 from dlcore.positions import BASE, sinusoidal
 from dlcore.recurrent import until

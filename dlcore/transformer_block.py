@@ -3,11 +3,10 @@
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-import torch
 from jaxtyping import Bool, Float
-from torch import Tensor, nn
 
 from dlcore._check import check, check_whole
+from dlcore._torch import Tensor, nn, torch
 from dlcore.attention import Heads, MultiHeadAttention
 
 Stream: TypeAlias = Float[Tensor, "B T D"]

@@ -2,11 +2,10 @@
 
 from itertools import pairwise
 
-import torch
 from jaxtyping import Float
-from torch import Generator, Tensor, nn
 
 from dlcore._check import check, check_whole
+from dlcore._torch import Generator, Tensor, nn, torch
 from dlcore.conv import Conv2d
 from dlcore.pooling import MaxPool2d
 

@@ -1,10 +1,9 @@
 """Pictures as sequences: patches are tokens (Dosovitskiy et al. 2021)."""
 
-import torch
 from jaxtyping import Float
-from torch import Tensor, nn
 
 from dlcore._check import check, check_whole
+from dlcore._torch import Tensor, nn, torch
 from dlcore.transformer_block import Stack
 
 

@@ -3,11 +3,10 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-import torch
 from jaxtyping import Int64
-from torch import Tensor
 
 from dlcore._check import check, check_whole
+from dlcore._torch import Tensor, torch
 
 
 class Vocabulary:
