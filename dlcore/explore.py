@@ -4,19 +4,21 @@
 slider works depends on the environment variable ``DLCORE_EXPLORE``:
 
 - unset: the kernel redraws the figure through ipywidgets;
-- ``static``: every frame is drawn in advance and HTML controls flip through them (the
-  book sets this while it is built; ``book/_static/explore.js`` moves the frames);
-- ``still``: only the first picture is kept (``make notebooks`` sets this, so that a
-  saved notebook shows something wherever it is opened).
+- ``frames``: every frame is drawn in advance, into one sheet (``make notebooks`` sets this
+  and keeps the sheet beside the notebook, for the pages of the book);
+- ``still``: only the first picture is drawn (the tests of the notebooks set this).
+
+In all of them the output has the first picture, so that a saved notebook shows something
+wherever it is opened, and a description of the figure and its controls.
 """
 
 import base64
 import inspect
 import io
 import itertools
-import json
 import math
 import os
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from html import escape
 from typing import Any, TypeAlias
@@ -39,6 +41,10 @@ FRAME_SCALE = 1.5  # pixels per CSS pixel: sharp on most screens, yet small
 PALETTE = 256  # colours per figure; drawings look the same and weigh a third
 APART = 6  # what colours that are kept differ by, of 255, in some channel
 PLAY_MS = 800  # time per frame of an animation
+MAX_SIDE = 16_383  # pixels of a WebP picture, to which a sheet is turned
+
+DESCRIPTION = "application/vnd.dlcore.explore+json"  # what the figure is
+FRAMES = "application/vnd.dlcore.frames+json"  # all its pictures
 
 
 def explore(
@@ -180,51 +186,29 @@ class Explorer:
         ]
         return Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
 
-    def html(self) -> str:
-        """Return the figure for a page without a kernel: all frames and controls."""
-        choices = [
+    def choices(self) -> list[dict[str, Value]]:
+        """Return all choices; the last control moves fastest."""
+        return [
             dict(zip(self.values, vs, strict=True))
             for vs in itertools.product(*self.values.values())
         ]
-        images = _in_few_colours([self.image(choice) for choice in choices])
-        frames = [
-            {"src": _data_uri(image), "alt": self.alt(choice)}
-            for image, choice in zip(images, choices, strict=True)
-        ]
-        first = choices.index(self.first)
-        controls = "".join(self._control(name) for name in self.values)
-        if self.play:
-            controls += (
-                f'<button type="button" data-ms="{PLAY_MS}">Play</button>'
-            )
-        data = json.dumps(frames).replace(
-            "<", "\\u003c"
-        )  # no text ends the script
-        return (
-            f'<div class="explore">{_img(images[first], frames[first]["alt"])}'
-            f'<div class="explore-controls">{controls}</div>'
-            f'<script type="application/json">{data}</script></div>'
-        )
 
-    def _control(self, name: str) -> str:
-        texts = [_text(v) for v in self.values[name]]
-        at = self.values[name].index(self.first[name])
-        if self._is_menu(name):
-            options = "".join(
-                f"<option value={i}{' selected' if i == at else ''}>{escape(t)}</option>"
-                for i, t in enumerate(texts)
-            )
-            control = f"<select data-size={len(texts)}>{options}</select>"
-        else:
-            control = (
-                f'<input type="range" min=0 max={len(texts) - 1} value={at} '
-                f'data-size={len(texts)} data-texts="{escape(json.dumps(texts))}" '
-                f'aria-valuetext="{escape(texts[at])}">'
-                f"<output>{escape(texts[at])}</output>"
-            )
-        return (
-            f"<label><span>{escape(self.labels[name])}</span>{control}</label>"
-        )
+    def description(self) -> dict[str, Any]:
+        """Say what a page needs for its controls and alternative texts."""
+        return {
+            "name": getattr(self.draw, "__name__", "draw"),
+            "about": self.describe,
+            "controls": [
+                {
+                    "label": self.labels[name],
+                    "texts": [_text(v) for v in values],
+                    "at": values.index(self.first[name]),
+                    "menu": self._is_menu(name),
+                }
+                for name, values in self.values.items()
+            ],
+            "play": PLAY_MS if self.play else None,
+        }
 
     def widget(self) -> Any:
         """Return the figure for a live kernel: ipywidgets that redraw it."""
@@ -271,15 +255,29 @@ class Explorer:
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         mode = os.environ.get("DLCORE_EXPLORE", "live")
         check(
-            mode in ("live", "static", "still"),
+            mode in ("live", "frames", "still"),
             "explore: DLCORE_EXPLORE",
-            "be live, static or still",
+            "be live, frames or still",
             repr(mode),
         )
-        if mode == "static":
-            return {"text/plain": repr(self), "text/html": self.html()}, {}
-        (still,) = _in_few_colours([self.image(self.first)])
-        bundle = {"image/png": _base64(still, "png"), "text/plain": repr(self)}
+        began = time.process_time()
+        choices = self.choices() if mode == "frames" else [self.first]
+        images = in_few_colours([self.image(choice) for choice in choices])
+        still = images[choices.index(self.first)]
+        bundle: dict[str, Any] = {
+            "image/png": _base64(still, effort=9),
+            "text/plain": repr(self),
+            DESCRIPTION: self.description(),
+        }
+        if mode == "frames":
+            sheet, places = _sheet(images)
+            beyond_still = 1 - 1 / len(images)
+            bundle[FRAMES] = {
+                "sheet": _base64(sheet),
+                "frame": images[0].size,
+                "places": places,
+                "seconds": beyond_still * (time.process_time() - began),
+            }
         if mode == "live":
             bundle = {**self.widget()._repr_mimebundle_(), **bundle}
         return bundle, {"image/png": {"width": _css_width(still)}}
@@ -334,10 +332,14 @@ def _outside(ax: Axes) -> Iterator[tuple[object, ...]]:
             yield text.get_text(), round(x, 2), round(y, 2)
 
 
-def _in_few_colours(images: list[Image.Image]) -> list[Image.Image]:
+def in_few_colours(images: list[Image.Image]) -> list[Image.Image]:
     """Keep the commonest colours of all frames, so that tints do not flicker."""
-    frames = [_packed(image) for image in images]
-    colours, counts = np.unique(np.concatenate(frames), return_counts=True)
+    # Frame by frame: all their pixels at once would need much memory.
+    parts = [np.unique(_packed(i), return_counts=True) for i in images]
+    colours, at = np.unique(
+        np.concatenate([colours for colours, _ in parts]), return_inverse=True
+    )
+    counts = np.bincount(at, np.concatenate([counts for _, counts in parts]))
     levels = _unpacked(colours)
     kept: list[int] = []
     for at in np.argsort(-counts, kind="stable")[: 50 * PALETTE]:
@@ -353,14 +355,13 @@ def _in_few_colours(images: list[Image.Image]) -> list[Image.Image]:
         distances = levels[part, None] - levels[None, kept]
         table[colours[part]] = (distances**2).sum(axis=2).argmin(axis=1)
     return [
-        _with_palette(table[frame].reshape(image.size[::-1]), levels[kept])
-        for frame, image in zip(frames, images, strict=True)
+        _with_palette(table[_packed(image)], levels[kept]) for image in images
     ]
 
 
 def _packed(image: Image.Image) -> ndarray:
     """Return the colours of the pixels as one number each."""
-    red, green, blue = np.asarray(image, dtype=np.int32).reshape(-1, 3).T
+    red, green, blue = np.moveaxis(np.asarray(image, dtype=np.int32), -1, 0)
     return (red << 16) | (green << 8) | blue
 
 
@@ -375,22 +376,54 @@ def _with_palette(indices: ndarray, levels: ndarray) -> Image.Image:
     return image
 
 
+def _sheet(
+    images: list[Image.Image],
+) -> tuple[Image.Image, list[tuple[int, int]]]:
+    """Put pictures side by side, equal ones once; return the corner of each of them.
+
+    Side by side, and not one below the other, what they share is close to each other in
+    the file, where an encoder finds it.
+    """
+    width, height = images[0].size
+    check(
+        {image.size for image in images} == {(width, height)},
+        "explore: draw",
+        "give pictures of one size",
+        sorted({image.size for image in images}),
+        "Set figsize.",
+    )
+    pictures = {image.tobytes(): image for image in images}
+    rows = math.ceil(len(pictures) / (MAX_SIDE // width))
+    columns = math.ceil(len(pictures) / rows)
+    check(
+        rows * height <= MAX_SIDE,
+        "explore: frames",
+        f"fit a sheet of {MAX_SIDE:,} × {MAX_SIDE:,} pixels",
+        f"{len(pictures)} of {width} × {height}",
+        "Offer fewer values.",
+    )
+    corners = {
+        key: (k % columns * width, k // columns * height)
+        for k, key in enumerate(pictures)
+    }
+    sheet = Image.new("P", (columns * width, rows * height))
+    sheet.putpalette(images[0].getpalette() or b"")
+    for key, corner in corners.items():
+        sheet.paste(pictures[key], corner)
+    return sheet, [corners[image.tobytes()] for image in images]
+
+
 def _css_width(image: Image.Image) -> int:
     return round(image.width / FRAME_SCALE)
 
 
-def _base64(image: Image.Image, format: str) -> str:
+def _base64(image: Image.Image, effort: int = 1) -> str:
+    """Write a picture as PNG, quickly or, with an effort of 9, small."""
     buffer = io.BytesIO()
-    if format == "webp":
-        image.convert("RGB").save(buffer, format, lossless=True, method=4)
-    else:
-        image.save(buffer, format, optimize=True)
+    image.save(buffer, "png", compress_level=effort)
     return base64.b64encode(buffer.getvalue()).decode()
 
 
-def _data_uri(image: Image.Image) -> str:
-    return f"data:image/webp;base64,{_base64(image, 'webp')}"
-
-
 def _img(image: Image.Image, alt: str) -> str:
-    return f'<img src="{_data_uri(image)}" width={_css_width(image)} alt="{escape(alt)}">'
+    source = f"data:image/png;base64,{_base64(image)}"
+    return f'<img src="{source}" width={_css_width(image)} alt="{escape(alt)}">'

@@ -6,6 +6,9 @@
 
 become the cross-reference label, the numbered caption and the alternative text of the
 picture that the cell shows. A description may go on in lines that start with "#   ".
+
+The first code cell starts with the command that installs what a notebook needs when it is
+opened alone, ``# install: pip install ...``. A page of the book does not show it.
 """
 
 import re
@@ -17,12 +20,16 @@ from nbformat import NotebookNode
 from PIL import Image
 from sphinx.application import Sphinx
 
+INSTALL = re.compile(r"# install: .*\n?")
 COMMENT = re.compile(r"# (figure|caption|alt): (.*(?:\n#   .*)*)\n?")
 
 
 def describe(source: str) -> tuple[dict[str, str], str]:
     """Split a cell into what its first comments say of the figure, and its code."""
     found = {}
+    source = (
+        INSTALL.sub("", source, count=1) if INSTALL.match(source) else source
+    )
     while match := COMMENT.match(source):
         found[match[1]] = re.sub(r"\n#\s+", " ", match[2])
         source = source[match.end() :]

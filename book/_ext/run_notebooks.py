@@ -1,9 +1,9 @@
-"""Execute notebooks, one per core at a time.
-
-From the command line, execute them in place and keep their outputs, with a still where a
-figure can be moved:
+"""Execute notebooks in place and store all that their pages show, one per core at a time.
 
     python book/_ext/run_notebooks.py book/connectionism/perceptron.ipynb
+
+Stored are texts and pictures in the notebook, the frames of figures to move in sheets
+beside it, and in its metadata what it costs to run: seconds of a processor and megabytes.
 """
 
 import os
@@ -11,9 +11,13 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import suppress
 from pathlib import Path
+from threading import Thread
 
 import nbformat
+import psutil
+from book_sheets import lighten, take_out
 from nbclient import NotebookClient
 from nbclient.exceptions import (
     CellExecutionError,
@@ -25,12 +29,35 @@ from nbformat import NotebookNode
 TIMEOUT = 300  # seconds per cell
 
 
+class Meter(Thread):
+    """Watch what a kernel takes: seconds of a processor, and bytes at the most."""
+
+    def __init__(self, client: NotebookClient) -> None:
+        super().__init__(daemon=True)
+        self.client, self.seconds, self.bytes = client, 0.0, 0
+        client.on_cell_start = self.on_cell_start
+
+    def on_cell_start(self, **_: object) -> None:
+        """Start with the first cell, when there is a kernel."""
+        if not self.is_alive():
+            self.start()
+
+    def run(self) -> None:
+        """Look twenty times a second, until the kernel ends."""
+        kernel = psutil.Process(self.client.km.provisioner.pid)
+        with suppress(psutil.Error):
+            while True:
+                self.seconds = sum(kernel.cpu_times()[:4])
+                self.bytes = max(self.bytes, kernel.memory_info().rss)
+                time.sleep(0.05)
+
+
 class NotebookError(Exception):
     """A cell failed; the message names the notebook and what to do."""
 
 
 def execute(path: Path, notebook: NotebookNode) -> float:
-    """Execute a notebook in memory and return the seconds it took."""
+    """Execute a notebook in memory, store its frames, and return the seconds it took."""
     start = time.monotonic()
     client = NotebookClient(
         notebook,
@@ -39,6 +66,7 @@ def execute(path: Path, notebook: NotebookNode) -> float:
         extra_arguments=["--log-level=ERROR"],
         resources={"metadata": {"path": str(path.parent)}},
     )
+    meter = Meter(client)
     try:
         client.execute()
     except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
@@ -46,6 +74,10 @@ def execute(path: Path, notebook: NotebookNode) -> float:
             f"{os.path.relpath(path)}: a cell failed.\n{error}\nMend it in "
             f"JupyterLab (make lab), then run: make notebooks NB={os.path.relpath(path)}"
         ) from None
+    megabytes = round(meter.bytes / 1e6)
+    seconds = round(meter.seconds - take_out(path, notebook))
+    lighten(notebook)
+    notebook.metadata["cost"] = {"seconds": seconds, "megabytes": megabytes}
     return time.monotonic() - start
 
 
@@ -76,7 +108,7 @@ def execute_all(
 
 def main(paths: list[str]) -> None:
     """Execute notebooks in place."""
-    os.environ["DLCORE_EXPLORE"] = "still"
+    os.environ["DLCORE_EXPLORE"] = "frames"
     for path in paths:
         if not Path(path).is_file():
             sys.exit(f"There is no notebook {path}.")

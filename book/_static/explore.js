@@ -1,45 +1,127 @@
-// Flip through the frames of dlcore.explore when a reader moves a control.
-document.querySelectorAll(".explore").forEach((figure) => {
-  const frames = JSON.parse(figure.querySelector("script").textContent);
-  const image = figure.querySelector("img");
-  const controls = [...figure.querySelectorAll("input, select")];
-  const button = figure.querySelector("button");
+// Figures to move: one picture holds all frames, and a canvas shows one of them.
+//
+// A page starts with stills. The sheet of a figure is decoded when a reader first reaches
+// for its controls, and let go when the figure is far out of sight: decoded, it takes up
+// to 80 MB.
 
-  const show = () => {
-    let k = 0;
-    for (const control of controls) {
-      k = k * Number(control.dataset.size) + Number(control.value);
+class Explore {
+  constructor(figure) {
+    this.figure = figure;
+    Object.assign(this, JSON.parse(figure.querySelector("script").textContent));
+    this.window = figure.querySelector(".explore-window");
+    this.controls = [...figure.querySelectorAll("input, select")];
+    this.first = this.choice();
+    const box = figure.querySelector(".explore-controls");
+    for (const sign of ["pointerenter", "focusin"])
+      box.addEventListener(sign, () => this.decode());
+    box.addEventListener("input", () => this.show());
+    this.button = figure.querySelector("button");
+    if (this.button) this.setUpPlay();
+    // A browser that restores the form on reload keeps picture and controls together.
+    addEventListener("pageshow", () => this.choice() !== this.first && this.show());
+  }
+
+  // The number of the frame that the controls ask for; the last control moves fastest.
+  choice() {
+    const digit = (k, control) => k * Number(control.dataset.size) + Number(control.value);
+    return this.controls.reduce(digit, 0);
+  }
+
+  text(control) {
+    return control.selectedOptions
+      ? control.selectedOptions[0].text
+      : JSON.parse(control.dataset.texts)[control.value];
+  }
+
+  show() {
+    const said = this.controls.map((control) => {
+      const text = this.text(control);
       if (control.type === "range") {
-        const text = JSON.parse(control.dataset.texts)[control.value];
         control.nextElementSibling.textContent = text;
         control.setAttribute("aria-valuetext", text);
       }
-    }
-    image.src = frames[k].src;
-    image.alt = frames[k].alt;
-  };
-  controls.forEach((control) => control.addEventListener("input", show));
-  show(); // a browser that restores the form on reload keeps picture and slider together
+      return `${control.labels[0].firstChild.textContent} = ${text}`;
+    });
+    this.alt = `${this.about} (${said.join(", ")})`;
+    return this.decode().then(() => this.paint());
+  }
 
-  if (!button) return;
-  const slider = controls.find((control) => control.type === "range");
-  let timer = null;
-  const stop = () => {
-    clearInterval(timer);
-    timer = null;
-    button.textContent = "Play";
-  };
-  button.addEventListener("click", () => {
-    if (timer) return stop();
-    if (slider.value === slider.max) slider.value = 0;
-    show();
-    button.textContent = "Pause";
-    timer = setInterval(() => {
+  paint() {
+    if (!this.bitmap) return;
+    if (!this.canvas) this.replaceStill();
+    const [width, height] = this.frame, [x, y] = this.places[this.choice()];
+    const frame = [0, 0, width, height];
+    this.canvas.getContext("2d").drawImage(this.bitmap, x, y, width, height, ...frame);
+    this.canvas.setAttribute("aria-label", this.alt);
+    this.figure.dataset.place = `${x}:${y}`;
+  }
+
+  replaceStill() {
+    const still = this.window.querySelector("img");
+    const canvas = document.createElement("canvas");
+    [canvas.width, canvas.height] = this.frame;
+    canvas.style.width = `${still.width}px`;
+    canvas.setAttribute("role", "img");
+    still.replaceWith(canvas);
+    this.canvas = canvas;
+  }
+
+  decode() {
+    this.decoding ??= this.load();
+    return this.decoding;
+  }
+
+  async load() {
+    const image = new Image();
+    image.src = this.sheet;
+    await image.decode();
+    this.bitmap = await createImageBitmap(image);
+    this.figure.dataset.ready = "";
+    Explore.farOutOfSight.observe(this.figure);
+  }
+
+  letGo() {
+    this.bitmap?.close();
+    this.bitmap = this.decoding = null;
+    delete this.figure.dataset.ready;
+    Explore.farOutOfSight.unobserve(this.figure);
+  }
+
+  setUpPlay() {
+    const slider = this.controls.find((control) => control.type === "range");
+    let timer = null;
+    const stop = () => {
+      clearInterval(timer);
+      timer = null;
+      this.button.textContent = "Play";
+    };
+    const step = () => {
       slider.value = Number(slider.value) + 1;
-      show();
+      this.show();
       if (slider.value === slider.max) stop();
-    }, Number(button.dataset.ms));
-  });
-  slider.addEventListener("pointerdown", stop);
-  slider.addEventListener("keydown", stop);
+    };
+    this.button.addEventListener("click", () => {
+      if (timer) return stop();
+      if (slider.value === slider.max) slider.value = 0;
+      this.show();
+      this.button.textContent = "Pause";
+      timer = setInterval(step, Number(this.button.dataset.ms));
+    });
+    slider.addEventListener("pointerdown", stop);
+    slider.addEventListener("keydown", stop);
+  }
+
+  static all = new Map();
+
+  static farOutOfSight = new IntersectionObserver(
+    (entries) => {
+      for (const { target, isIntersecting } of entries)
+        if (!isIntersecting) Explore.all.get(target).letGo();
+    },
+    { rootMargin: "100%" },
+  );
+}
+
+document.querySelectorAll(".explore").forEach((figure) => {
+  Explore.all.set(figure, new Explore(figure));
 });
