@@ -10,6 +10,8 @@ import nbformat
 import yaml
 from book_figures import describe
 from book_ledger import EVIDENCE, STATEMENTS
+from book_sheets import Sheet, folder
+from book_sheets import read as read_sheet
 from markdown_it import MarkdownIt
 from mdit_py_plugins.colon_fence import colon_fence_plugin
 from nbformat import NotebookNode
@@ -61,11 +63,8 @@ class Page:
     """A notebook, or a Markdown file as a notebook of one text cell."""
 
     def __init__(self, path: str, notebook: NotebookNode) -> None:
-        self.path, self.cells, self.metadata = (
-            path,
-            notebook.cells,
-            notebook.metadata,
-        )
+        self.path, self.notebook = path, notebook
+        self.cells, self.metadata = notebook.cells, notebook.metadata
         self.again = f"Run: make notebooks NB={path}"
         self.names: list[str] = []  # what messages call a cell
         self.directives: list[Directive] = []
@@ -96,15 +95,16 @@ class Page:
 
 @dataclass
 class Book:
-    """The pages by path, and what the table of contents lists."""
+    """The pages by path, what the table of contents lists, and the stored frames."""
 
     pages: dict[str, Page]
     toc: list[str] = field(default_factory=list)
+    sheets: dict[str, dict[str, Sheet]] = field(default_factory=dict)
 
 
 def read_book(root: Path) -> Book:
     """Read all pages but those of assignments."""
-    pages = {}
+    pages, sheets = {}, {}
     for file in sorted((root / "book").rglob("*.*")):
         path = file.relative_to(root)
         hidden = any(
@@ -112,9 +112,12 @@ def read_book(root: Path) -> Book:
         )
         if path.suffix in {".ipynb", ".md"} and not hidden:
             pages[path.as_posix()] = Page(path.as_posix(), read(file))
-    return Book(
-        pages, list(entries(yaml.safe_load((root / "_toc.yml").read_text())))
-    )
+            sheets[path.as_posix()] = {
+                sheet.stem: read_sheet(sheet)
+                for sheet in folder(file).glob("*.webp")
+            }
+    toc = entries(yaml.safe_load((root / "_toc.yml").read_text()))
+    return Book(pages, list(toc), sheets)
 
 
 def read(file: Path) -> NotebookNode:

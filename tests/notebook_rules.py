@@ -6,15 +6,26 @@ wrong, and the edit or command that mends it. Code cells count from 0, as nbval 
 
 import ast
 import builtins
+import math
 import re
+import tomllib
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TypeAlias
 
+from book_figures import INSTALL
 from book_pages import Book, Page, is_explore, is_statement
+from book_sheets import figures
 from IPython.core.inputtransformer2 import TransformerManager
 
 MAX_LINES = 30  # of a code cell
 MAX_IGNORED = 1 / 4  # of the code cells may hide their output from nbval
+MAX_SECONDS = 60  # of one core, to run a page
+# Pages that train on all of MNIST, or build a transformer, may take longer.
+LONG = re.compile(
+    r"\bdata\.mnist\(\)|from dlcore(\.\w+)* import .*\btransformer"
+)
+MAX_SECONDS_LONG = 120
 
 MACHINE = re.compile(
     r"(?:file://|(?<![\w:./~)}-]))/(?:root|home|work|tmp|Users)(?![\w-])"
@@ -247,6 +258,59 @@ def has_something_to_move(page: Page, book: Book) -> Iterator[str]:
         yield f"{page.path} has no figure to move. Add one with explore(). {page.again}"
 
 
+def stores_its_frames(page: Page, book: Book) -> Iterator[str]:
+    sheets = dict(book.sheets.get(page.path, {}))
+    movable = [p for c in page.code for p in c.pictures() if is_explore(p)]
+    found = list(figures(page.notebook))
+    if len(movable) > len(found):
+        yield f"{page.path} has figures to move without a description. {page.again}"
+    for figure in found:
+        name = f"{page.path}, the figure to move that {figure.name} draws"
+        sheet = sheets.pop(figure.name, None)
+        sizes = [len(c["texts"]) for c in figure.description["controls"]]
+        if sheet is None:
+            yield f"{name}: its frames are not stored. {page.again}"
+        elif sheet.code != figure.code:
+            yield f"{name}: its code has changed since its frames were drawn. {page.again}"
+        elif sheet.still != figure.still_hash:
+            yield f"{name}: its still is not of its frames. {page.again}"
+        elif len(sheet.places) != math.prod(sizes):
+            n = len(sheet.places)
+            yield f"{name}: {n} frames for {math.prod(sizes)} choices. {page.again}"
+    for name in sheets:
+        yield f"{page.path}: frames are stored that no {name} draws. {page.again}"
+
+
+def stays_within_its_budget(page: Page, book: Book) -> Iterator[str]:
+    is_long = any(LONG.search(c.source) for c in page.code)
+    most = MAX_SECONDS_LONG if is_long else MAX_SECONDS
+    cost = page.metadata.get("cost")
+    if cost is None:
+        yield f"{page.path}: what it costs to run is not stored. {page.again}"
+    elif cost["seconds"] > most:
+        yield (
+            f"{page.path} takes {cost['seconds']} s of one core, more than {most}. Train no "
+            f"longer than its claims need, compute nothing twice. {page.again}"
+        )
+
+
+def says_how_to_install(page: Page, book: Book) -> Iterator[str]:
+    first = page.code[0].cell.source.split("\n")[0] if page.code else ""
+    if first != install_line():
+        yield f"{page.path}: start the first code cell with: {install_line()}"
+    for c in page.code[1:]:
+        if INSTALL.search(c.cell.source):
+            yield f"{c.name}: # install: belongs into the first code cell. Remove it."
+
+
+def install_line() -> str:
+    """Return the line that says how to get dlcore, as pyproject.toml names it."""
+    file = Path(__file__).parents[1] / "pyproject.toml"
+    project = tomllib.loads(file.read_text(encoding="utf-8"))["project"]
+    wheel = f"{project['name'].replace('-', '_')}-{project['version']}"
+    return f'# install: pip install "{wheel}-py3-none-any.whl[torch]"'
+
+
 def lists_only_pages(book: Book) -> Iterator[str]:
     pages = {path.rsplit(".", 1)[0] for path in book.pages}
     for entry in book.toc:
@@ -273,4 +337,7 @@ NOTEBOOK_RULES = [
     describes_its_figures,
     has_short_cells,
     has_something_to_move,
+    stores_its_frames,
+    stays_within_its_budget,
+    says_how_to_install,
 ]

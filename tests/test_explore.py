@@ -6,16 +6,20 @@ from html.parser import HTMLParser
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from PIL import Image
 
-from dlcore.explore import PALETTE, _in_few_colours, explore
+from dlcore import explore as module
+from dlcore.explore import (
+    DESCRIPTION,
+    FRAMES,
+    PALETTE,
+    explore,
+    in_few_colours,
+)
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
-HOSTILE = "</script><!--<script>\"'><b>&amp;"
 
 
 def shade(a=0, kind="up"):
@@ -35,27 +39,25 @@ def open_uri(uri):
     return Image.open(io.BytesIO(base64.b64decode(uri.split(",")[1])))
 
 
-class Static(HTMLParser):
-    """What a browser finds in the page: tags, the texts inside them, and the frames."""
+@pytest.fixture
+def show(monkeypatch):
+    """Return what a notebook gets that is executed to be stored."""
+    monkeypatch.setenv("DLCORE_EXPLORE", "frames")
+    return lambda *args, **options: explore(
+        *args, **options
+    )._repr_mimebundle_()[0]
 
-    def __init__(self, explorer):
-        super().__init__()
-        self.tags, self.texts, self.script = [], [], ""
-        self.feed(explorer.html())
-        self.close()
-        self.frames = json.loads(self.script)
 
-    def handle_starttag(self, tag, attrs):
-        self.tags.append((tag, dict(attrs)))
+def open_png(png):
+    return Image.open(io.BytesIO(base64.b64decode(png)))
 
-    def handle_data(self, data):
-        if self.tags[-1][0] == "script":
-            self.script += data
-        else:
-            self.texts.append(data)
 
-    def all(self, wanted):
-        return [attrs for tag, attrs in self.tags if tag == wanted]
+def cut(frames):
+    """Cut the frames out of their sheet, in the order of the choices."""
+    sheet, (width, height) = open_png(frames["sheet"]), frames["frame"]
+    return [
+        sheet.crop((x, y, x + width, y + height)) for x, y in frames["places"]
+    ]
 
 
 def undocumented(a):
@@ -112,7 +114,7 @@ def test_refuses_a_draw_that_returns_nothing():
     with pytest.raises(
         ValueError, match="return a Figure or an Axes; got None"
     ):
-        explore(forgets, a=[1]).html()
+        explore(forgets, a=[1])._repr_mimebundle_()
 
 
 def test_mode_must_be_known(monkeypatch):
@@ -123,86 +125,85 @@ def test_mode_must_be_known(monkeypatch):
         explore(shade, a=[1])._repr_mimebundle_()
 
 
-@given(st.integers(1, 4), st.integers(1, 2))
-def test_frames_stand_in_the_order_in_which_the_page_counts_them(m, n):
-    page = Static(explore(shade, a=range(m), kind=["up", "down"][:n]))
-    choices = [(a, kind) for a in range(m) for kind in ["up", "down"][:n]]
-    assert [frame["alt"] for frame in page.frames] == [
-        f"A square as dark as a. (a = {a}, kind = {kind})"
-        for a, kind in choices
-    ]
-    assert [grey(open_uri(frame["src"])) for frame in page.frames] == [
-        round(0.5 + (a if kind == "up" else -a) / 10, 1) for a, kind in choices
+@pytest.mark.parametrize("m", [1, 2, 4])
+@pytest.mark.parametrize("kinds", [["up"], ["up", "down"]])
+def test_frames_stand_in_the_order_in_which_the_page_counts_them(
+    m, kinds, show
+):
+    frames = show(shade, a=range(m), kind=kinds)[FRAMES]
+    assert [grey(picture) for picture in cut(frames)] == [
+        round(0.5 + (a if kind == "up" else -a) / 10, 1)
+        for a in range(m)
+        for kind in kinds
     ]
 
 
-def test_static_page_has_a_slider_for_numbers_and_a_menu_for_names(monkeypatch):
-    monkeypatch.setenv("DLCORE_EXPLORE", "static")
-    bundle, _ = explore(
-        shade, a=[0, 1, 2], kind=["up", "down"]
-    )._repr_mimebundle_()
-    assert set(bundle) == {"text/html", "text/plain"}
-    page = Static(explore(shade, a=[0, 1, 2], kind=["up", "down"]))
-    (slider,), (menu,) = page.all("input"), page.all("select")
-    assert slider["type"] == "range"
-    assert (slider["min"], slider["max"], slider["data-size"]) == (
-        "0",
-        "2",
-        "3",
+def test_equal_frames_are_stored_once(show):
+    frames = show(shade, a=[0, 1, 2], kind=["up", "down"])[FRAMES]
+    assert len({*map(tuple, frames["places"])}) == 5  # up and down agree at 0
+    assert open_png(frames["sheet"]).size == (5 * 60, 60)
+
+
+def test_a_sheet_has_rows_where_it_would_be_too_wide(show, monkeypatch):
+    monkeypatch.setattr(module, "MAX_SIDE", 130)
+    frames = show(shade, a=range(4))[FRAMES]
+    assert frames["places"] == [(0, 0), (60, 0), (0, 60), (60, 60)]
+    assert [*map(grey, cut(frames))] == [0.5, 0.6, 0.7, 0.8]
+
+
+def test_frames_must_fit_a_sheet(show, monkeypatch):
+    monkeypatch.setattr(module, "MAX_SIDE", 70)
+    with pytest.raises(
+        ValueError, match=r"must fit a sheet .* got 2 of 60 × 60"
+    ):
+        show(shade, a=range(2))
+
+
+def test_frames_must_have_one_size(show):
+    def grows(a):
+        """A square that grows."""
+        return plt.figure(figsize=(a, a))
+
+    with pytest.raises(
+        ValueError, match=r"must give pictures of one size; got"
+    ):
+        show(grows, a=[1, 2])
+
+
+def test_description_says_what_controls_show():
+    explorer = explore(
+        shade,
+        a=[0, 1, 2],
+        kind=["up", "down"],
+        start={"a": 2},
+        labels={"a": "dark"},
     )
-    assert json.loads(slider["data-texts"]) == ["0", "1", "2"]
-    assert menu["data-size"] == "2"
-    assert [option["value"] for option in page.all("option")] == ["0", "1"]
-    assert page.texts == ["a", "0", "kind", "up", "down"]
-    assert page.all("button") == []
+    assert explorer.description() == {
+        "name": "shade",
+        "about": "A square as dark as a.",
+        "controls": [
+            {"label": "dark", "texts": ["0", "1", "2"], "at": 2, "menu": False},
+            {"label": "kind", "texts": ["up", "down"], "at": 0, "menu": True},
+        ],
+        "play": None,
+    }
+    assert explore(shade, a=[0, 1], play=True).description()["play"] > 0
 
 
-def test_static_page_shows_the_start_first():
-    start = {"a": 2, "kind": "down"}
-    page = Static(explore(shade, a=[0, 1, 2], kind=["up", "down"], start=start))
-    (image,), (slider,) = page.all("img"), page.all("input")
-    assert grey(open_uri(image["src"])) == 0.3
-    assert image["alt"] == "A square as dark as a. (a = 2, kind = down)"
-    assert (slider["value"], slider["aria-valuetext"]) == ("2", "2")
-    assert ["selected" in option for option in page.all("option")] == [
-        False,
-        True,
-    ]
+@pytest.mark.parametrize("mode", ["live", "frames", "still"])
+def test_every_mode_describes_the_figure_alike(mode, monkeypatch):
+    monkeypatch.setenv("DLCORE_EXPLORE", mode)
+    explorer = explore(shade, a=[0, 1, 2])
+    bundle, _ = explorer._repr_mimebundle_()
+    assert bundle[DESCRIPTION] == explorer.description()
+    assert json.loads(json.dumps(bundle[DESCRIPTION])) == bundle[DESCRIPTION]
 
 
-def test_static_page_plays():
-    (button,) = Static(explore(shade, a=[0, 1], play=True)).all("button")
-    assert int(button["data-ms"]) > 0
-
-
-def test_text_cannot_break_out_of_the_page():
-    def draw(kind):
-        return shade()
-
-    draw.__doc__ = HOSTILE
-    page = Static(explore(draw, kind=[HOSTILE, "x"], labels={"kind": HOSTILE}))
-    assert [tag for tag, _ in page.tags] == (
-        [
-            "div",
-            "img",
-            "div",
-            "label",
-            "span",
-            "select",
-            "option",
-            "option",
-            "script",
-        ]
-    )
-    assert page.texts == [HOSTILE, HOSTILE, "x"]
-    alt = f"{HOSTILE} ({HOSTILE} = {HOSTILE})"
-    assert page.all("img")[0]["alt"] == page.frames[0]["alt"] == alt
-    assert "<" not in page.script  # "<!--<script>" would swallow the end tag
-
-
-def test_numbers_in_a_slider_cannot_break_out_either():
-    page = Static(explore(shade, a=[1, 2], labels={"a": HOSTILE}))
-    assert page.texts == [HOSTILE, "1"]
+def test_still_is_the_frame_of_the_start(show):
+    bundle = show(shade, a=[0, 1, 2], start={"a": 2})
+    still, last = open_png(bundle["image/png"]), cut(bundle[FRAMES])[2]
+    assert still.convert("RGB") == last.convert("RGB")
+    assert bundle[FRAMES]["seconds"] > 0
 
 
 def test_saved_notebook_keeps_one_still(monkeypatch):
@@ -210,9 +211,9 @@ def test_saved_notebook_keeps_one_still(monkeypatch):
     bundle, metadata = explore(
         shade, a=[0, 1, 2], start={"a": 2}
     )._repr_mimebundle_()
-    assert set(bundle) == {"image/png", "text/plain"}
+    assert set(bundle) == {"image/png", "text/plain", DESCRIPTION}
     assert bundle["text/plain"] == "explore(shade, a: 3 values)"
-    still = Image.open(io.BytesIO(base64.b64decode(bundle["image/png"])))
+    still = open_png(bundle["image/png"])
     assert (still.format, grey(still)) == ("PNG", 0.7)
     assert metadata == {
         "image/png": {"width": 40}
@@ -222,7 +223,7 @@ def test_saved_notebook_keeps_one_still(monkeypatch):
 def test_live_kernel_gets_a_widget_and_a_still(monkeypatch):
     monkeypatch.delenv("DLCORE_EXPLORE", raising=False)
     bundle, _ = explore(shade, a=[0, 1])._repr_mimebundle_()
-    assert set(bundle) == {WIDGET, "image/png", "text/plain"}
+    assert set(bundle) == {WIDGET, "image/png", "text/plain", DESCRIPTION}
     assert bundle["text/plain"] == "explore(shade, a: 2 values)"
 
 
@@ -286,7 +287,7 @@ def test_live_player_leaves_menus_alone():
     assert (menu.value, slider.value) == ("up", 1)
 
 
-@pytest.mark.parametrize("mode", ["live", "static", "still"])
+@pytest.mark.parametrize("mode", ["live", "frames", "still"])
 def test_figures_are_closed(mode, monkeypatch):
     monkeypatch.setenv("DLCORE_EXPLORE", mode)
     before = plt.get_fignums()
@@ -305,7 +306,8 @@ def test_axes_stand_for_their_figure():
 
 def test_numpy_values_are_as_good_as_numbers():
     got = explore(shade, a=np.arange(3), start={"a": np.int64(1)})
-    assert got.html() == explore(shade, a=[0, 1, 2], start={"a": 1}).html()
+    same = explore(shade, a=[0, 1, 2], start={"a": 1})
+    assert got.description() == same.description()
     assert explore(shade, a=np.linspace(0, 1, 3)).values == {
         "a": [0.0, 0.5, 1.0]
     }
@@ -316,8 +318,10 @@ def test_numbers_read_well():
         """A square."""
         return shade()
 
-    (slider,) = Static(explore(draw, a=[-1, 0.25, -1e-7, 10**6])).all("input")
-    assert json.loads(slider["data-texts"]) == [
+    (control,) = explore(draw, a=[-1, 0.25, -1e-7, 10**6]).description()[
+        "controls"
+    ]
+    assert control["texts"] == [
         "−1",
         "0.25",
         "−1e−07",
@@ -325,7 +329,7 @@ def test_numbers_read_well():
     ]
 
 
-def test_frames_have_few_colours():
+def test_frames_have_few_colours(show):
     def draw(a):
         """All colours."""
         fig = Figure(figsize=(2, 2))
@@ -334,13 +338,11 @@ def test_frames_have_few_colours():
         )
         return fig
 
-    frame = open_uri(Static(explore(draw, a=[1])).frames[0]["src"]).convert(
-        "RGB"
-    )
+    frame = cut(show(draw, a=[1])[FRAMES])[0].convert("RGB")
     assert 2 < len(frame.getcolors(maxcolors=10**6)) <= PALETTE <= 256
 
 
-def test_a_tint_is_the_same_in_every_frame():
+def test_a_tint_is_the_same_in_every_frame(show):
     def draw(a):
         """A pale square that grows, and lines in many shades."""
         fig = Figure(figsize=(2, 2))
@@ -353,9 +355,8 @@ def test_a_tint_is_the_same_in_every_frame():
             ax.plot([0, 1], [1 - shade / 80] * 2, color=grey)
         return fig
 
-    frames = Static(explore(draw, a=[0.2, 0.5, 0.9])).frames
-    for frame in frames:
-        colours = open_uri(frame["src"]).convert("RGB").getcolors(10**6)
+    for frame in cut(show(draw, a=[0.2, 0.5, 0.9])[FRAMES]):
+        colours = frame.convert("RGB").getcolors(10**6)
         common = {colour for count, colour in colours if count > 2000}
         assert {(255, 255, 255), (235, 242, 250)} <= common
 
@@ -364,7 +365,7 @@ def test_common_colours_stay_exactly_what_they_are():
     rng = np.random.default_rng(0)
     pixels = np.full((60, 80, 3), 255, dtype=np.uint8)  # paper
     pixels[:20] = rng.integers(235, 256, size=(20, 80, 3))  # and pale tints
-    (image,) = _in_few_colours([Image.fromarray(pixels)])
+    (image,) = in_few_colours([Image.fromarray(pixels)])
     seen = np.asarray(image.convert("RGB"))
     assert (seen[20:] == 255).all()
     assert np.abs(seen.astype(int) - pixels).max() < 12

@@ -2,7 +2,6 @@
 
 import base64
 import io
-import json
 import os
 import subprocess
 import sys
@@ -10,7 +9,6 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from book_cache import open_cache
 from book_figures import describe, strip_comments
 from bs4 import BeautifulSoup
 from nbformat.v4 import (
@@ -79,118 +77,6 @@ def test_comments_become_the_metadata_of_the_page():
         "image": {"alt": "A line."},
         "figure": {"name": "a", "caption": "Up."},
     }
-
-
-# Executing notebooks, as `make notebooks` does.
-
-
-def run(path: Path, source: str) -> subprocess.CompletedProcess[str]:
-    notebook = new_notebook(cells=[new_code_cell(source)], metadata=KERNEL)
-    nbformat.write(notebook, path)
-    command = [sys.executable, EXTENSIONS / "run_notebooks.py", path]
-    return subprocess.run(
-        command, capture_output=True, text=True, cwd=path.parent
-    )
-
-
-def test_notebooks_are_executed_in_place_with_stills(tmp_path):
-    path = tmp_path / "good.ipynb"
-    done = run(path, "import os\nprint(os.environ['DLCORE_EXPLORE'])")
-    assert done.returncode == 0
-    assert done.stdout.startswith("executed good.ipynb in ")
-    (cell,) = nbformat.read(path, as_version=4).cells
-    assert cell.execution_count == 1
-    assert cell.outputs[0].text == "still\n"
-
-
-@pytest.mark.parametrize(
-    ("source", "reason"),
-    [("1 / 0", "ZeroDivisionError"), ("import os\nos._exit(1)", "Kernel died")],
-)
-def test_failing_cell_is_reported_with_notebook_and_remedy(
-    source, reason, tmp_path
-):
-    path = tmp_path / "bad.ipynb"
-    done = run(path, source)
-    assert done.returncode == 1
-    assert "bad.ipynb: a cell failed." in done.stderr
-    assert reason in done.stderr
-    assert done.stderr.rstrip().endswith(
-        "then run: make notebooks NB=bad.ipynb"
-    )
-    assert "run_notebooks.py" not in done.stderr  # no traceback of our own
-    assert nbformat.read(path, as_version=4).cells[0].execution_count is None
-
-
-def test_missing_notebook_is_named(tmp_path):
-    command = [
-        sys.executable,
-        EXTENSIONS / "run_notebooks.py",
-        tmp_path / "typo.ipynb",
-    ]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 1
-    assert done.stderr == f"There is no notebook {tmp_path / 'typo.ipynb'}.\n"
-
-
-# Testing notebooks, which keeps what was executed for the pages.
-
-MOVABLE = """
-from dlcore.explore import explore
-import matplotlib.pyplot as plt
-def draw(k):
-    "A line."
-    _, ax = plt.subplots()
-    ax.plot([0, k])
-    return ax
-explore(draw, k=[1, 2])
-"""
-
-
-@pytest.fixture(scope="module")
-def tested(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("tested")
-    good = [new_code_cell("# alt: None.\n1 + 1"), new_code_cell(MOVABLE)]
-    nbformat.write(
-        new_notebook(cells=good, metadata=KERNEL), folder / "a.ipynb"
-    )
-    subprocess.run(
-        [sys.executable, EXTENSIONS / "run_notebooks.py", "a.ipynb"],
-        check=True,
-        cwd=folder,
-    )
-    wrong = nbformat.read(folder / "a.ipynb", as_version=4)
-    wrong.cells[0].outputs[0].data["text/plain"] = "3"
-    nbformat.write(wrong, folder / "b.ipynb")
-    command = "pytest -q -p keep_tested --nbval --nbval-current-env --rootdir ."
-    done = subprocess.run(
-        [sys.executable, "-m", *command.split(), "a.ipynb", "b.ipynb"],
-        capture_output=True,
-        text=True,
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(EXTENSIONS)},
-    )
-    cache = open_cache(folder / "_build")
-    return done, {
-        Path(r.uri).name: cache.get_cache_bundle(r.pk).nb
-        for r in cache.list_cache_records()
-    }
-
-
-def test_nbval_compares_what_is_beside_the_frames(tested):
-    done, _ = tested
-    assert "1 failed, 3 passed" in done.stdout
-    assert "mismatch 'text/plain'" in done.stdout
-
-
-def test_what_passed_is_kept_with_its_frames(tested):
-    _, kept = tested
-    assert [*kept] == ["a.ipynb"]
-    plain, movable = kept["a.ipynb"].cells
-    assert plain.source == "1 + 1"
-    assert plain.outputs[0].data["text/plain"] == "2"
-    page = BeautifulSoup(movable.outputs[0].data["text/html"], "html.parser")
-    assert len(json.loads(page.script.string)) == 2
 
 
 # A book of four pages.

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from book_pages import Book, Page, read, read_book
+from book_sheets import Sheet, figures
 from nbformat import NotebookNode
 from nbformat.v4 import (
     new_code_cell,
@@ -17,9 +18,12 @@ from notebook_rules import (
     PAGE_RULES,
     Rule,
     asserts,
+    install_line,
     is_listed,
     lists_only_pages,
 )
+
+from dlcore.explore import DESCRIPTION
 
 ROOT = Path(__file__).parents[1]
 BOOK = read_book(ROOT)
@@ -66,23 +70,34 @@ CHECK = "# evidence: squares\na = 3\nassert a**2 >= 0"
 ALT = "# alt: A curve\n#   that opens upwards.\n"
 FIGURE = f"# figure: parabola\n# caption: Squares.\n{ALT}plt.plot(x, x**2)"
 PICTURE = {"image/png": "iVBO", "text/plain": "<Figure size 600x360>"}
+ABOUT = {"name": "draw", "about": "A line.", "play": None}
+ABOUT["controls"] = [
+    {"label": "a", "texts": ["1", "2", "3"], "at": 0, "menu": False}
+]
 MOVABLE = {"image/png": "iVBO", "text/plain": "explore(draw, a: 3 values)"}
-TEXT, STATED, CHECKED, DRAWN, MOVED, PRINTED = range(6)  # the cells of good()
+MOVABLE[DESCRIPTION] = ABOUT
+TEXT, MOVED, STATED, CHECKED, DRAWN, PRINTED, _, SET = range(8)  # of good()
 
 
 def good() -> NotebookNode:
     cells = [
         new_markdown_cell(TITLE),
+        new_code_cell(
+            f"{install_line()}\nexplore(draw, a=[1, 2, 3])",
+            outputs=[output(MOVABLE)],
+        ),
         new_markdown_cell(THEOREM + DEFINITION),
         new_code_cell(CHECK),
         new_code_cell(FIGURE, outputs=[output(PICTURE)]),
-        new_code_cell("explore(draw, a=[1, 2, 3])", outputs=[output(MOVABLE)]),
         new_code_cell("print(9)", outputs=[stream("stdout", "9\n")]),
         new_code_cell(""),
         new_code_cell("%config InlineBackend.figure_format = 'retina'"),
     ]
-    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3"}}
-    return execute(new_notebook(cells=cells, metadata=kernel))
+    metadata = {
+        "kernelspec": {"name": "python3", "display_name": "Python 3"},
+        "cost": {"seconds": 60, "megabytes": 300},
+    }
+    return execute(new_notebook(cells=cells, metadata=metadata))
 
 
 def output(data: dict[str, str]) -> NotebookNode:
@@ -155,20 +170,43 @@ def both(*changes: Change) -> Change:
     return change
 
 
+SHEETS: dict[str, Sheet] = {}  # those of the good notebook
+for figure in figures(good()):
+    SHEETS["draw"] = Sheet([9, 9], [[0, 0]] * 3, figure.code, figure.still_hash)
+
+
 def breaches(notebook: NotebookNode, other: str = "# Other") -> dict[str, str]:
     """Return what the rules say of a notebook, in a book with one more page."""
     page = Page(PATH, notebook)
     second = Page(OTHER, new_notebook(cells=[new_markdown_cell(other)]))
-    book = Book({PATH: page, OTHER: second}, ["book/chapter/page"])
+    sheets = {PATH: {} if "test" in notebook.metadata else SHEETS}
+    book = Book({PATH: page, OTHER: second}, ["book/chapter/page"], sheets)
     said = {
         rule.__name__: "\n".join(rule(page, book)) for rule in NOTEBOOK_RULES
     }
     return {name: sentences for name, sentences in said.items() if sentences}
 
 
+def without_sheets(notebook: NotebookNode) -> None:
+    notebook.metadata["test"] = "no sheets"
+
+
+def rename_draw(notebook: NotebookNode) -> None:
+    notebook.cells[MOVED].outputs[0].data[DESCRIPTION]["name"] = "other"
+
+
+def change_still(notebook: NotebookNode) -> None:
+    notebook.cells[MOVED].outputs[0].data["image/png"] = "AAAA"
+
+
+def one_value_more(notebook: NotebookNode) -> None:
+    about = notebook.cells[MOVED].outputs[0].data[DESCRIPTION]
+    about["controls"][0]["texts"].append("4")
+
+
 LAW = "def law(b):\n    assert b**2 >= 0\n"
 IGNORING = "nbval ignores 2 of 5 code cells, more than 25%"
-NO_ALT = "code cell 1 ('# figure: parabola') shows a picture. Write as its first line"
+NO_ALT = "code cell 2 ('# figure: parabola') shows a picture. Write as its first line"
 BREAKS: dict[str, list[tuple[Change, str]]] = {
     "has_unique_labels": [
         (
@@ -206,14 +244,14 @@ BREAKS: dict[str, list[tuple[Change, str]]] = {
             lambda n: n.metadata.kernelspec.update(name="mine"),
             "has the kernel 'mine'",
         ),
-        (lambda n: n.metadata.clear(), "Choose Python 3"),
+        (lambda n: n.metadata.pop("kernelspec"), "Choose Python 3"),
     ],
     "opens_with_aims": [
         (edit(TEXT, "# Squares", "## Squares"), "opens without '# Title'"),
         (edit(TEXT, "You will", "We"), "opens without 'You will'"),
         (edit(TEXT, "You need", "Bring"), "opens without 'You need'"),
         (move(TEXT, 1), "Write it into the first cell"),
-        (move(PRINTED, 0), "opens without '# Title'"),
+        (move(STATED, 0), "opens without '# Title'"),
     ],
     "is_executed": [
         (
@@ -259,7 +297,7 @@ BREAKS: dict[str, list[tuple[Change, str]]] = {
     "checks_in_evidence": [
         (
             edit(CHECKED, "assert", ""),
-            "code cell 0 ('# evidence: squares') asserts not",
+            "code cell 1 ('# evidence: squares') asserts not",
         ),
         (
             comment("# evidence: cubes\nassert a", PRINTED),
@@ -279,9 +317,9 @@ BREAKS: dict[str, list[tuple[Change, str]]] = {
         (tag("nbval-ignore-output", DRAWN, PRINTED), IGNORING),
         (tag("nbval-ignore", DRAWN, PRINTED), IGNORING),
         (tag("nbval-skip", DRAWN, PRINTED), "code cell 3 ('print(9)')"),
-        (comment("# NBVAL_IGNORE_OUTPUT", MOVED, PRINTED), IGNORING),
-        (comment("# NBVAL_SKIP", MOVED, PRINTED), IGNORING),
-        (comment("# PYTEST_VALIDATE_IGNORE_OUTPUT", MOVED, PRINTED), IGNORING),
+        (comment("# NBVAL_IGNORE_OUTPUT", SET, PRINTED), IGNORING),
+        (comment("# NBVAL_SKIP", SET, PRINTED), IGNORING),
+        (comment("# PYTEST_VALIDATE_IGNORE_OUTPUT", SET, PRINTED), IGNORING),
     ],
     "describes_its_figures": [
         (edit(DRAWN, ALT, ""), NO_ALT),
@@ -305,7 +343,47 @@ BREAKS: dict[str, list[tuple[Change, str]]] = {
             "code cell 3 ('x = 1') has 31 lines",
         ),
     ],
-    "has_something_to_move": [(drop(MOVED), "Add one with explore()")],
+    "has_something_to_move": [
+        (
+            both(lambda n: n.cells[MOVED].outputs.clear(), without_sheets),
+            "Add one with explore()",
+        )
+    ],
+    "stores_its_frames": [
+        (without_sheets, "draw draws: its frames are not stored"),
+        (edit(MOVED, "3]", "4]"), "its code has changed since"),
+        (change_still, "its still is not of its frames"),
+        (one_value_more, "3 frames for 4 choices"),
+        (rename_draw, "frames are stored that no draw draws"),
+        (
+            lambda n: n.cells[MOVED].outputs[0].data.pop(DESCRIPTION),
+            "without a description",
+        ),
+    ],
+    "stays_within_its_budget": [
+        (
+            lambda n: n.metadata.pop("cost"),
+            "is not stored. Run: make notebooks",
+        ),
+        (
+            lambda n: n.metadata.cost.update(seconds=61),
+            "takes 61 s of one core, more than 60",
+        ),
+        (
+            both(
+                comment("X, y, *_ = data.mnist()", PRINTED),
+                lambda n: n.metadata.cost.update(seconds=121),
+            ),
+            "takes 121 s of one core, more than 120",
+        ),
+    ],
+    "says_how_to_install": [
+        (
+            edit(MOVED, "[torch]", ""),
+            "start the first code cell with: # inst",
+        ),
+        (comment("# install: pip install x", PRINTED), "Remove it"),
+    ],
 }
 
 
@@ -387,6 +465,10 @@ def test_label_may_not_be_used_on_another_page_either():
         tag("nbval-ignore-output", PRINTED),
         tag("hide-input", DRAWN, PRINTED),
         comment("x = 1\n\n" * 29, PRINTED),
+        both(
+            comment("from dlcore import transformer_block", PRINTED),
+            lambda n: n.metadata.cost.update(seconds=120),
+        ),
     ],
 )
 def test_rules_leave_room(change: Change):

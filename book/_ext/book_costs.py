@@ -3,6 +3,7 @@
 ``make notebooks`` measures it, and stores it in the metadata of the notebook.
 """
 
+from pathlib import Path
 from typing import Any
 
 import nbformat
@@ -14,6 +15,8 @@ from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxDirective
 from sphinx.util.nodes import make_refnode
 
+HEAD = ["To run", "on one core", "memory, at most"]
+
 
 def spoken(cost: dict[str, int]) -> tuple[str, str]:
     """Return seconds and memory as a reader says them, rounded up."""
@@ -21,24 +24,29 @@ def spoken(cost: dict[str, int]) -> tuple[str, str]:
     return f"{max(cost['seconds'], 1)} s", f"{gigabytes} GB"
 
 
-def say_cost(notebook: NotebookNode) -> dict[str, int] | None:
-    """Write the cost below the aims of a page, in place, and return it."""
-    cost = notebook.metadata.get("cost")
-    if cost:
+def say_cost(notebook: NotebookNode) -> None:
+    """Write the cost below the aims of a page, in place."""
+    if cost := notebook.metadata.get("cost"):
         seconds, memory = spoken(cost)
         notebook.cells[0].source += (
             "\n\n{.cost}\n"
             f"To run this page takes {seconds} on one core and up to {memory} of memory."
         )
-    return cost
 
 
 def on_source_read(app: Sphinx, docname: str, source: list[str]) -> None:
-    """Add the line to every notebook, and remember the cost for the tables."""
+    """Add the line to every notebook."""
     if app.env.doc2path(docname).endswith(".ipynb"):
         notebook = nbformat.reads(source[0], as_version=4)
-        app.env.metadata[docname]["cost"] = say_cost(notebook)
+        say_cost(notebook)
         source[0] = nbformat.writes(notebook)
+
+
+def cost_of(path: Path) -> dict[str, int] | None:
+    """Return what a page costs to run, if it is a notebook that was executed."""
+    if path.suffix != ".ipynb":
+        return None
+    return nbformat.read(path, as_version=4).metadata.get("cost")
 
 
 class CostsNode(nodes.General, nodes.Element):
@@ -60,12 +68,11 @@ def resolve(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     for place in list(doctree.findall(CostsNode)):
         rows: list[Any] = []
         for page in env.toctree_includes.get(docname, []):
-            cost = env.metadata[page].get("cost")
-            if cost:
+            if cost := cost_of(Path(env.doc2path(page))):
                 title = nodes.Text(env.titles[page].astext())
                 link = make_refnode(app.builder, docname, page, "", title)
                 rows.append([[link], *([nodes.Text(t)] for t in spoken(cost))])
-        place.replace_self(table(["To run", "takes", "and up to"], rows))
+        place.replace_self(table("costs", HEAD, rows))
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -17,7 +17,7 @@ from nbformat import NotebookNode
 from sphinx.application import Sphinx
 from sphinx.util import logging
 
-from dlcore.explore import FRAME_SCALE
+from dlcore.explore import DESCRIPTION, FRAME_SCALE
 
 logger = logging.getLogger(__name__)
 
@@ -82,6 +82,7 @@ def make_movable(notebook: NotebookNode, path: Path) -> list[str]:
     """Give outputs of ``explore`` their HTML, in place; return what is missing."""
     missing = []
     for figure in figures(notebook):
+        del figure.data[DESCRIPTION]  # MyST-NB has no use for it
         file = figure.file(path)
         if file.is_file():
             url = file.relative_to(path.parent).as_posix()

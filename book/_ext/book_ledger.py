@@ -135,11 +135,11 @@ def resolve(app: Sphinx, doctree: nodes.document, docname: str) -> None:
                         ]
                 rows.append(cells)
         ledger.replace_self(
-            table(["Statement", "Title", "Page", "Evidence"], rows)
+            table("ledger", ["Statement", "Title", "Page", "Evidence"], rows)
         )
 
 
-def table(head: list[str], rows: list[Any]) -> nodes.table:
+def table(name: str, head: list[str], rows: list[Any]) -> nodes.table:
     """Wrap lists of inline nodes in the elements of a docutils table."""
 
     def row(cells: list[Any]) -> nodes.row:
@@ -151,7 +151,7 @@ def table(head: list[str], rows: list[Any]) -> nodes.table:
     group += [nodes.colspec(colwidth=1) for _ in head]
     group += nodes.thead("", row([[nodes.Text(title)] for title in head]))
     group += nodes.tbody("", *(row(cells) for cells in rows))
-    return nodes.table("", group, classes=["ledger"])
+    return nodes.table("", group, classes=[name])
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
