@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeAlias
 
+from book_code import modules
 from book_figures import INSTALL
 from book_pages import Book, Page, is_explore, is_statement
 from book_sheets import figures
@@ -282,7 +283,10 @@ def stores_its_frames(page: Page, book: Book) -> Iterator[str]:
 
 
 def stays_within_its_budget(page: Page, book: Book) -> Iterator[str]:
-    is_long = any(LONG.search(c.source) for c in page.code)
+    sources = [c.source for c in page.code]
+    is_long = any("data.mnist()" in source for source in sources) or any(
+        file.stem == "transformer_block" for file in modules(sources)
+    )
     most = MAX_SECONDS_LONG if is_long else MAX_SECONDS
     cost = page.metadata.get("cost")
     if cost is None:

@@ -296,7 +296,7 @@ BREAKS: dict[str, list[tuple[Change, str]]] = {
     ],
     "checks_in_evidence": [
         (
-            edit(CHECKED, "assert", ""),
+            edit(CHECKED, "assert", "b ="),
             "code cell 1 ('# evidence: squares') asserts not",
         ),
         (
@@ -466,7 +466,7 @@ def test_label_may_not_be_used_on_another_page_either():
         tag("hide-input", DRAWN, PRINTED),
         comment("x = 1\n\n" * 29, PRINTED),
         both(
-            comment("from dlcore import transformer_block", PRINTED),
+            comment("from dlcore.gpt import GPT", PRINTED),
             lambda n: n.metadata.cost.update(seconds=120),
         ),
     ],

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from book_code import fingerprint, modules
+from book_code import _read, fingerprint, modules
 from book_costs import cost_of, say_cost, spoken
 from book_explore import html, make_movable
 from book_sheets import Sheet, figures, folder, read
@@ -89,8 +89,6 @@ def test_a_fingerprint_follows_the_code_that_counts(
 ):
     cells = ["from dlcore.upper import y", "y"]
     before = fingerprint(cells, package)
-    from book_code import _read
-
     (package / "dlcore" / file).write_text(source)
     _read.cache_clear()
     assert (fingerprint(cells, package) == before) is same
@@ -209,14 +207,15 @@ def test_missing_notebook_is_named(tmp_path):
 # Testing notebooks: nbval with the plugin.
 
 
-def nbval(folder, *names, **environment):
+def nbval(folder, *names):
     command = "pytest -q -p stored_book --nbval --nbval-current-env --rootdir ."
     return subprocess.run(
         [sys.executable, "-m", *command.split(), *names],
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
         text=True,
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(EXTENSIONS), **environment},
+        env={**os.environ, "PYTHONPATH": str(EXTENSIONS)},
     ).stdout
 
 
@@ -245,6 +244,17 @@ def test_what_is_stored_is_compared_with_what_is_shown(stored):
     assert "2 failed, 4 passed" in said
     assert "The picture is not the one that is stored: 100% of it" in said
     assert f"mismatch '{DESCRIPTION}'" in said
+
+
+def test_what_has_passed_is_left_out_until_it_changes(stored):
+    path, _ = stored
+    assert "2 passed" in nbval(path.parent, path.name, "--all-notebooks")
+    said = nbval(path.parent, path.name)
+    assert "1 notebook has not changed since passing here." in said
+    assert "make test ALL=1" in said
+    assert "passed" not in said
+    change(path, path.name, another_label)
+    assert "1 failed, 1 passed" in nbval(path.parent, path.name)
 
 
 def line(*points):
