@@ -93,7 +93,7 @@ class TwoTables(nn.Module):
             f"shape {tuple(words.shape)}",
         )
         rows = self.W.index_select(0, words.flatten()).view(*words.shape, -1)
-        return torch.bmm(rows, h[:, :, None])[:, :, 0]
+        return (rows * h[:, None]).sum(dim=2)
 
 
 class SkipGram(TwoTables):

@@ -17,17 +17,17 @@ from dlcore._check import check, check_whole
 
 
 class Counts(NamedTuple):
-    """Numbers that belong to keys, in order of the keys."""
+    """Numbers that belong to keys, in order of the keys; rows of them, if several do."""
 
     keys: Int[ndarray, "n"]
-    values: Int[ndarray, "n"]
+    values: Int[ndarray, "*r n"]
 
-    def of(self, keys: Int[ndarray, "*t"]) -> Int[ndarray, "*t"]:
+    def of(self, keys: Int[ndarray, "*t"]) -> Int[ndarray, "..."]:
         """Return the numbers of keys, 0 for one that is not there."""
         if len(self.keys) == 0:
-            return np.zeros(np.shape(keys), int)
+            return np.zeros(self.values.shape[:-1] + np.shape(keys), int)
         at = np.searchsorted(self.keys, keys).clip(max=len(self.keys) - 1)
-        return np.where(self.keys[at] == keys, self.values[at], 0)
+        return np.where(self.keys[at] == keys, self.values[..., at], 0)
 
 
 class Markov:
@@ -79,14 +79,14 @@ class Markov:
     def fit(self, sequences: Iterable[Sequence[int]]) -> "Markov":
         """Count; what was counted before is forgotten."""
         row, at = self._row(sequences)
-        self._joint, self._total, self._kinds = [], [], []
-        for j in range(self.order + 1):  # N(c, x), N(c), U(c) of j tokens c
+        self._joint, self._alone = [], []
+        for j in range(self.order + 1):  # N(c, x); N(c) and U(c) of j tokens c
             keys, n = np.unique(self._keys(row, at, j + 1), return_counts=True)
             c, first = np.unique(keys // (self.tokens + 1), return_index=True)
             total = np.add.reduceat(n, first) if len(n) else n
             self._joint.append(Counts(keys, n))
-            self._total.append(Counts(c, total))
-            self._kinds.append(Counts(c, np.diff(np.r_[first, len(n)])))
+            kinds = np.diff(np.r_[first, len(n)])
+            self._alone.append(Counts(c, np.stack([total, kinds])))
         return self
 
     def count(self, context: Sequence[int], token: int) -> int:
@@ -135,7 +135,7 @@ class Markov:
         joint = self._joint[k].of(c * (self.tokens + 1) + x)
         with np.errstate(invalid="ignore"):
             return (joint + self.alpha) / (
-                self._total[k].of(c) + self.alpha * self.outcomes
+                self._alone[k].of(c)[0] + self.alpha * self.outcomes
             )
 
     def log_prefix(self, prefix: Sequence[int]) -> float:
@@ -268,7 +268,7 @@ class Interpolated(Markov):
         d, p, rows = self.discount, np.full(len(x), 1 / self.outcomes), []
         for j, c in enumerate(contexts):
             joint = self._joint[j].of(c * (self.tokens + 1) + x)
-            total, kinds = self._total[j].of(c), self._kinds[j].of(c)
+            total, kinds = self._alone[j].of(c)
             rest = np.maximum(joint - d, 0) + d * kinds * p
             p = np.where(total > 0, rest / np.maximum(total, 1), p)
             rows.append(p)
