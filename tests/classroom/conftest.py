@@ -1,10 +1,12 @@
 """A course with a released assignment, made once and copied for each test."""
 
 import shutil
+from functools import cache
 from pathlib import Path
 
 import jaxtyping
 import nbformat
+import nbgrader.api
 import pytest
 
 from classroom import box
@@ -21,6 +23,15 @@ def fast():
     jaxtyping.config.update("jaxtyping_disable", True)
     yield
     jaxtyping.config.update("jaxtyping_disable", False)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_version():
+    """Ask once for the version of a gradebook: nbgrader starts a process to tell it."""
+    ask = cache(nbgrader.api.get_alembic_version)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(nbgrader.api, "get_alembic_version", ask)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -36,7 +36,7 @@ def outside(course):
     }
 
 
-def grade(course, cases, empty, solved, seconds=20.0):
+def grade(course, cases, empty, solved, seconds=20.0, jobs=2):
     """Grade cases among honest students; return results by the names of the cases."""
     names = {name: f"s-{i}" for i, name in enumerate(cases)}
     submit(course, ANN, solved, NAME)
@@ -47,7 +47,7 @@ def grade(course, cases, empty, solved, seconds=20.0):
     kept = [course.root / step for step in ("source", "release", "submitted")]
     before = snapshot(*kept), outside(course)
     grader = Grader(course, NAME, Limits(seconds=seconds))
-    results = {r.student: r for r in grader.grade()}
+    results = {r.student: r for r in grader.grade(jobs=jobs)}
     assert (snapshot(*kept), outside(course)) == before
     for student in (ANN, ZOE):
         assert (results[student].status, results[student].score) == (
@@ -89,7 +89,8 @@ def test_cheats_get_nothing(course, empty, solved):
 
 
 def test_what_breaks_costs_only_itself(course, empty, solved):
-    results = grade(course, BREAKING, empty, solved, seconds=2.0)
+    # Some wait until they are stopped, so more of them go side by side.
+    results = grade(course, BREAKING, empty, solved, seconds=2.0, jobs=4)
     assert_as_expected(BREAKING, results)
     student = f"s-{list(BREAKING).index('more rights')}"
     notebook = course.notebook("autograded", NAME, student).read_text()
