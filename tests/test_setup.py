@@ -3,6 +3,7 @@
 import ast
 import importlib.metadata
 import json
+import os
 import re
 import sys
 from pathlib import Path
@@ -30,6 +31,8 @@ def machine(tmp_path, monkeypatch):
 
     ``fails`` has words at which it fails, and what it says then.
     """
+    if os.name == "nt":
+        pytest.skip("a script cannot stand for python.exe")
     for name in ["requirements.txt", "constraints.txt", "pyproject.toml"]:
         (tmp_path / name).write_bytes((ROOT / name).read_bytes())
     (tmp_path / "dlcore").mkdir()
@@ -344,7 +347,7 @@ def test_every_pin_admits_the_oldest_and_the_newest_python():
             continue
         found = installed[name]
         assert pin.specifier.contains(found.version), f"{name} {found.version}"
-        admits = found.metadata["Requires-Python"] or ""
+        admits = found.metadata.get("Requires-Python", "")
         for python in (OLDEST, NEWEST):
             assert Requirement(f"python{admits}").specifier.contains(python), (
                 f"{pin} is for Python {admits}; pin a version that admits {python}."
@@ -402,7 +405,7 @@ def test_pins_without_a_wheel_are_found(machine):
 
 
 def test_an_index_that_does_not_answer_is_no_lack_of_wheels(machine):
-    machine(a="Retrying\nERROR: No matching distribution found for a==1")
+    machine(**{"a==1": "Retrying\nNo matching distribution found for a==1"})
     with pytest.raises(SystemExit, match="The package index gave no answer"):
         tasks.without_wheel("3.12.0", ["win_amd64"], ["a==1"])
 

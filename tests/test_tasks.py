@@ -11,6 +11,9 @@ import pytest
 import tasks
 
 ROOT = Path(__file__).resolve().parents[1]
+needs_make = pytest.mark.skipif(
+    shutil.which("make") is None, reason="make is not installed"
+)
 NAMES = [command.__name__.replace("_", "-") for command in tasks.COMMANDS]
 
 
@@ -40,6 +43,7 @@ def test_every_command_is_listed_with_a_sentence(capsys):
     assert capsys.readouterr().out == listed
 
 
+@needs_make
 def test_make_has_the_same_commands():
     listed = subprocess.run(
         ["make", "-s", "help"],
@@ -74,6 +78,7 @@ def test_an_unknown_command_is_refused(capsys):
     assert "invalid choice: 'bok'" in capsys.readouterr().err
 
 
+@needs_make
 @pytest.mark.parametrize("make", [False, True])
 def test_make_hands_its_variables_on(tmp_path, make):
     """With make, and with the variables in the environment."""
