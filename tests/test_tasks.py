@@ -17,6 +17,13 @@ needs_make = pytest.mark.skipif(
 NAMES = [command.__name__.replace("_", "-") for command in tasks.COMMANDS]
 
 
+@pytest.fixture(autouse=True)
+def _no_variables(monkeypatch):
+    """Forget the variables with which the tests were started."""
+    for name in ("NB", "ALL", "PORT", "PYTHON"):
+        monkeypatch.delenv(name, raising=False)
+
+
 @pytest.fixture
 def ran(monkeypatch):
     """Collect what a command would run, and with what."""
@@ -29,8 +36,6 @@ def ran(monkeypatch):
     monkeypatch.setattr(tasks, "run", run)
     monkeypatch.setattr(tasks, "build_wheel", lambda: ROOT / "README.md")
     monkeypatch.setattr(tasks.shutil, "copy", lambda source, folder: None)
-    for name in ("NB", "ALL", "PORT", "PYTHON"):
-        monkeypatch.delenv(name, raising=False)
     return lines
 
 
@@ -43,24 +48,25 @@ def test_every_command_is_listed_with_a_sentence(capsys):
     assert capsys.readouterr().out == listed
 
 
-@needs_make
-def test_make_has_the_same_commands():
-    listed = subprocess.run(
-        ["make", "-s", "help"],
-        cwd=ROOT,
+def make(*arguments: str, folder: Path = ROOT) -> str:
+    """Return what make says, as if no other make had started the tests."""
+    ours = {k: v for k, v in os.environ.items() if not k.startswith("M")}
+    done = subprocess.run(
+        ["make", *arguments],
+        cwd=folder,
+        env=ours,
         capture_output=True,
         text=True,
-        check=True,
-    ).stdout
+    )
+    return done.stdout + done.stderr
+
+
+@needs_make
+def test_make_has_the_same_commands():
+    listed = make("help", f"PYTHON={sys.executable}")
+    assert listed == tasks.listing() + "\n"
     for name in NAMES:
-        assert f"\n  {name:16} " in listed
-        shown = subprocess.run(
-            ["make", "-n", name, "PYTHON=python3.11"],
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
+        shown = make("-n", name, "PYTHON=python3.11")
         assert shown == f"python3.11 tasks.py {name}\n"
 
 
@@ -79,9 +85,7 @@ def test_an_unknown_command_is_refused(capsys):
 
 
 @needs_make
-@pytest.mark.parametrize("make", [False, True])
-def test_make_hands_its_variables_on(tmp_path, make):
-    """With make, and with the variables in the environment."""
+def test_make_hands_its_variables_on(tmp_path):
     shutil.copy(ROOT / "Makefile", tmp_path)
     shutil.copy(ROOT / "tasks.py", tmp_path)
     (tmp_path / "dlcore").mkdir()
@@ -99,19 +103,9 @@ def test_make_hands_its_variables_on(tmp_path, make):
         "(tasks.VENV / 'ready').write_text(tasks.digest('dlcore/data.py'))\n"
     )
     subprocess.run([sys.executable, "-c", stamps], cwd=tmp_path, check=True)
-    variables = {"NB": "book/a.ipynb book/b.ipynb", "PYTHON": sys.executable}
-    given = [f"{name}={value}" for name, value in variables.items()]
-    command = [sys.executable, "tasks.py", "notebooks"]
-    done = subprocess.run(
-        ["make", "-s", "notebooks", *given] if make else command,
-        cwd=tmp_path,
-        env=os.environ | ({} if make else variables),
-        capture_output=True,
-        text=True,
-    )
-    assert done.stdout == (
-        "book/_ext/run_notebooks.py book/a.ipynb book/b.ipynb\n"
-    ), done.stderr
+    some = "NB=book/a.ipynb book/b.ipynb"
+    said = make("notebooks", some, f"PYTHON={sys.executable}", folder=tmp_path)
+    assert said == "book/_ext/run_notebooks.py book/a.ipynb book/b.ipynb\n"
 
 
 def test_a_python_that_is_not_there_is_named(monkeypatch):
@@ -259,7 +253,6 @@ def test_the_book_brings_the_wheel_along(monkeypatch, tmp_path):
     (static / "executable_deep_learning-0.0.1-py3-none-any.whl").touch()
     wheel = tmp_path / tasks.wheel_name()
     wheel.touch()
-    monkeypatch.delenv("PYTHON", raising=False)
     monkeypatch.setattr(tasks, "ready", lambda: None)
     monkeypatch.setattr(tasks, "run", lambda *line, **how: None)
     monkeypatch.setattr(tasks, "build_wheel", lambda: wheel)
