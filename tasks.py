@@ -168,7 +168,7 @@ def wheel(options: Namespace) -> None:
 
 
 def pins(options: Namespace) -> None:
-    """Ask the package index for a wheel of each pinned version (ten minutes)."""
+    """Ask the package index for a wheel of each pinned version (twenty minutes)."""
     ready()
     complete = True
     for version in range(OLDEST[1], NEWEST[1] + 1):
@@ -266,15 +266,15 @@ def all_notebooks() -> list[str]:
 
 def ready() -> None:
     """Set up what is missing: the environment, the packages, the data."""
-    why_not = refusal()
-    if why_not:
-        sys.exit(why_not)
     installed, fetched = VENV / "installed", VENV / "ready"
     requirements = digest(
         "requirements.txt", "constraints.txt", "pyproject.toml"
     )
     data = digest("dlcore/data.py")
     if read(installed) != requirements:
+        why_not = refusal()
+        if why_not:
+            sys.exit(why_not)
         install()
         installed.write_text(requirements)
         fetched.write_text(data)
@@ -321,7 +321,8 @@ def refusal(
             return f"x86_64 or aarch64 {no_torch} {machine}."
         name, number = libc
         if name != "glibc" or [*map(int, re.findall(r"\d+", number))] < [2, 28]:
-            return f"glibc 2.28 or newer {no_torch} {name or 'musl'} {number}."
+            other = f"{name} {number}" if name else "musl"
+            return f"glibc 2.28 or newer {no_torch} {other}."
     return None
 
 
@@ -474,11 +475,10 @@ def digest(*names: str) -> str:
 
 def wheel_name() -> str:
     """Return the wheel's file name, from the name and version in pyproject.toml."""
-    import tomllib  # not in the versions of Python that are refused
-
-    project = tomllib.loads(read(ROOT / "pyproject.toml"))["project"]
-    name = project["name"].replace("-", "_")
-    return f"{name}-{project['version']}-py3-none-any.whl"
+    project = read(ROOT / "pyproject.toml")
+    (name,) = re.findall('^name = "(.*?)"', project, re.M)
+    (version,) = re.findall('^version = "(.*?)"', project, re.M)
+    return f"{name.replace('-', '_')}-{version}-py3-none-any.whl"
 
 
 def install_line() -> str:
@@ -601,9 +601,9 @@ def sentence(command: Callable[..., None]) -> str:
 
 def main(arguments: list[str]) -> None:
     """Run the command that is named; options may also come from the environment."""
-    another = os.environ.pop("PYTHON", None)
-    if another:
-        program = shutil.which(another) or sys.exit(f"There is no {another}.")
+    another = os.environ.pop("PYTHON", sys.executable)
+    program = shutil.which(another) or sys.exit(f"There is no {another}.")
+    if program != sys.executable:
         sys.exit(subprocess.call([program, str(ROOT / "tasks.py"), *arguments]))
     parser = ArgumentParser(prog="python tasks.py", usage=listing())
     commands = parser.add_subparsers(dest="command", metavar="<command>")

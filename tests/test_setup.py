@@ -270,7 +270,7 @@ def test_machines_that_can(facts):
             LINUX | {"libc": ("glibc", "2.17")},
             "glibc 2.28 or newer .* glibc 2.17",
         ),
-        (LINUX | {"libc": ("", "")}, "glibc 2.28 or newer .* for musl"),
+        (LINUX | {"libc": ("", "")}, r"glibc 2.28 or newer .* for musl\.$"),
     ],
 )
 def test_machines_that_cannot_are_told_why(facts, sentence):
@@ -283,6 +283,18 @@ def test_they_are_told_at_once(machine, monkeypatch):
     with pytest.raises(SystemExit, match=r"^Not here\.$"):
         tasks.ready()
     assert not (tasks.ROOT / "calls").exists()
+
+
+def test_an_environment_that_is_there_may_be_used_from_any_python(
+    machine, monkeypatch
+):
+    machine()
+    tasks.ready()
+    monkeypatch.setattr(tasks, "refusal", lambda: "Not here.")
+    tasks.ready()
+    (tasks.ROOT / "constraints.txt").write_text("numpy==1")
+    with pytest.raises(SystemExit, match="Not here"):
+        tasks.ready()
 
 
 def test_an_old_python_can_read_the_refusal():
