@@ -374,7 +374,8 @@ def install_cpu_torch(index: str | None) -> None:
     pin = next(pin for pin in pinned("linux") if pin.startswith("torch=="))
     options = ["--no-compile", "--no-deps", "--retries", "1"]
     options += ["--index-url", index] if index else []
-    if pip("install", *options, f"{pin}+cpu"):
+    said = pip("install", *options, f"{pin}+cpu")
+    if said and (index or not unreachable(said)):  # or the next step says it
         print(
             "The build of PyTorch for CPUs (190 MB) cannot be had from "
             f"{index or 'your package index'}.\nThe usual one comes instead, with 2.7 GB "
