@@ -18,6 +18,7 @@ from book_figures import INSTALL
 from book_pages import Book, Page, is_explore, is_statement
 from book_sheets import figures
 from IPython.core.inputtransformer2 import TransformerManager
+from stored_book import VARIES
 
 MAX_LINES = 30  # of a code cell
 MAX_IGNORED = 1 / 4  # of the code cells may hide their output from nbval
@@ -36,8 +37,10 @@ UNWANTED = re.compile(
     r"\bTODO\b|(?i:\bdelv(?:e|es|ed|ing)\b|\bit\s+is\s+important\s+to\s+note\b)"
 )
 # What nbval obeys: a tag, or a comment on a line of its own.
+# Or what its plugin obeys: a tag for pictures that show what is rounded.
 IGNORED = re.compile(
     r"(?im)^(\s*#+\s*)?(nbval|pytest-validate)-(ignore|ignore-output|skip)\s*$"
+    f"|^{VARIES}$"
 )
 UNCHECKED = re.compile(
     r"(?im)^(\s*#+\s*)?(nbval-skip|(nbval-)?raises-exception)\s*$"

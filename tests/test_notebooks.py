@@ -316,6 +316,7 @@ BREAKS: dict[str, list[tuple[Change, str]]] = {
     "ignores_few_outputs": [
         (tag("nbval-ignore-output", DRAWN, PRINTED), IGNORING),
         (tag("nbval-ignore", DRAWN, PRINTED), IGNORING),
+        (tag("picture-varies", DRAWN, MOVED), IGNORING),
         (tag("nbval-skip", DRAWN, PRINTED), "code cell 3 ('print(9)')"),
         (comment("# NBVAL_IGNORE_OUTPUT", SET, PRINTED), IGNORING),
         (comment("# NBVAL_SKIP", SET, PRINTED), IGNORING),
