@@ -8,9 +8,7 @@ import ast
 import builtins
 import math
 import re
-import tomllib
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import TypeAlias
 
 from book_code import modules
@@ -19,6 +17,8 @@ from book_pages import Book, Page, is_explore, is_statement
 from book_sheets import figures
 from IPython.core.inputtransformer2 import TransformerManager
 from stored_book import VARIES
+
+from tasks import install_line
 
 MAX_LINES = 30  # of a code cell
 MAX_IGNORED = 1 / 4  # of the code cells may hide their output from nbval
@@ -303,19 +303,12 @@ def stays_within_its_budget(page: Page, book: Book) -> Iterator[str]:
 
 def says_how_to_install(page: Page, book: Book) -> Iterator[str]:
     first = page.code[0].cell.source.split("\n")[0] if page.code else ""
-    if first != install_line():
-        yield f"{page.path}: start the first code cell with: {install_line()}"
+    wanted = f"# install: {install_line()}"
+    if first != wanted:
+        yield f"{page.path}: start the first code cell with: {wanted}"
     for c in page.code[1:]:
         if INSTALL.search(c.cell.source):
             yield f"{c.name}: # install: belongs into the first code cell. Remove it."
-
-
-def install_line() -> str:
-    """Return the line that says how to get dlcore, as pyproject.toml names it."""
-    file = Path(__file__).parents[1] / "pyproject.toml"
-    project = tomllib.loads(file.read_text(encoding="utf-8"))["project"]
-    wheel = f"{project['name'].replace('-', '_')}-{project['version']}"
-    return f'# install: pip install "{wheel}-py3-none-any.whl[torch]"'
 
 
 def lists_only_pages(book: Book) -> Iterator[str]:

@@ -18,12 +18,12 @@ from notebook_rules import (
     PAGE_RULES,
     Rule,
     asserts,
-    install_line,
     is_listed,
     lists_only_pages,
 )
 
 from dlcore.explore import DESCRIPTION
+from tasks import install_line
 
 ROOT = Path(__file__).parents[1]
 BOOK = read_book(ROOT)
@@ -83,7 +83,7 @@ def good() -> NotebookNode:
     cells = [
         new_markdown_cell(TITLE),
         new_code_cell(
-            f"{install_line()}\nexplore(draw, a=[1, 2, 3])",
+            f"# install: {install_line()}\nexplore(draw, a=[1, 2, 3])",
             outputs=[output(MOVABLE)],
         ),
         new_markdown_cell(THEOREM + DEFINITION),

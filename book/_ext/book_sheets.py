@@ -87,13 +87,15 @@ def write(file: Path, figure: Figure, frames: dict[str, Any]) -> None:
         "still": figure.still_hash,
     }
     file.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = file.with_suffix(".part")
     picture.convert("RGB").save(
-        file,
+        unfinished,
         "webp",
         lossless=True,
         method=EFFORT,
         xmp=json.dumps(about).encode(),
     )
+    unfinished.replace(file)
 
 
 def read(file: Path) -> Sheet:
