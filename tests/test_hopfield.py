@@ -2,8 +2,6 @@
 
 import itertools
 import re
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -322,8 +320,3 @@ def test_mean_field_overlap_solves_the_three_equations_of_the_theory():
 def test_bad_input_is_refused_with_a_sentence(call, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         call()
-
-
-def test_importing_the_module_does_not_load_torch():
-    code = "import sys, dlcore.hopfield; sys.exit('torch' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
