@@ -57,8 +57,9 @@ SHEETS = 4  # decoded at a time; each takes up to 80 MB of a phone
 # Typeset the mathematics and, at once, open what is folded: it obeys the same laws.
 SETTLE = """async () => {
   await window.MathJax?.startup?.promise;
-  const still = "<style>* { transition: none !important; animation: none !important }</style>";
-  document.head.insertAdjacentHTML("beforeend", still);
+  const still = ["transition: none", "animation: none", "scroll-behavior: auto"];
+  const style = `<style>* { ${still.map((rule) => `${rule} !important`).join(";")} }</style>`;
+  document.head.insertAdjacentHTML("beforeend", style);
   document.querySelectorAll("details").forEach((d) => { d.open = true; });
   document.querySelectorAll(".toggle-button-hidden").forEach((b) => b.click());
 }"""
@@ -545,14 +546,14 @@ def seen(visit):
     found = {}
     for theme in THEMES:
         visit.choose(theme)
-        found[theme] = hard_to_see(visit), on_paper(visit)
+        found[theme] = on_paper(visit), hard_to_see(visit)
     return found
 
 
 @everywhere
 @themes
 def test_both_themes_are_readable(visit, seen, theme):
-    found, _ = seen[theme]
+    _, found = seen[theme]
     remedy = "Mend the colours in book/_static/book.css."
     forbid(found, f"{visit}, {theme}", "hard to see", remedy)
 
@@ -560,7 +561,7 @@ def test_both_themes_are_readable(visit, seen, theme):
 @notebooks
 @themes
 def test_figures_follow_the_theme(visit, seen, theme):
-    _, figures = seen[theme]
+    figures, _ = seen[theme]
     for alt, paper, (darkest, lightest) in figures:
         light = paper > 200 and darkest < 100
         dark = paper < 80 and lightest > 150
