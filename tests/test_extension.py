@@ -3,6 +3,7 @@
 import base64
 import io
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import nbformat
 import pytest
 from book_figures import describe, strip_comments
+from book_light import drop_plain_spans
 from bs4 import BeautifulSoup
 from nbformat.v4 import (
     new_code_cell,
@@ -18,6 +20,7 @@ from nbformat.v4 import (
     new_output,
 )
 from PIL import Image
+from pydata_sphinx_theme.pygments import get_pygments_stylesheet
 
 EXTENSIONS = Path(__file__).parents[1] / "book" / "_ext"
 KERNEL = {
@@ -252,3 +255,28 @@ def test_ledger_follows_when_a_page_changes(pages, folder):
     assert [row[3] for row in rows(ledger)] == ["–", "cell 1", "–", "–"]
     assert page.find(id="evidence-square")
     assert not page.find(id="evidence-squares")
+
+
+# A lighter book.
+
+
+def test_spans_without_a_colour_are_dropped_and_texts_kept():
+    code = '<span class="n">x</span> <span class="o">=</span> <span class="p">(</span>'
+    context = {"body": f'<pre>{code}<span class="name">y</span></pre>'}
+    drop_plain_spans(None, "page", "page.html", context, None)
+    assert context["body"] == (
+        '<pre>x <span class="o">=</span> (<span class="name">y</span></pre>'
+    )
+    drop_plain_spans(None, "search", "search.html", {}, None)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_spans_that_are_dropped_have_the_colour_of_their_box(theme):
+    styles = [f"a11y-high-contrast-{name}" for name in ("light", "dark")]
+    css = get_pygments_stylesheet(*styles)  # the theme's default
+    start = f'html[data-theme="{theme}"] .highlight'
+    (box,) = re.findall(
+        rf"^{re.escape(start)} {{.* color: (#\w+) }}", css, re.M
+    )
+    for name in "npw":
+        assert f"{start} .{name} {{ color: {box} }}" in css

@@ -13,7 +13,7 @@ import nbformat
 import pytest
 from book_code import _read, fingerprint, modules
 from book_costs import cost_of, say_cost, spoken
-from book_explore import html, make_movable
+from book_explore import html, make_movable, write_stills
 from book_sheets import Sheet, figures, folder, read
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from PIL import Image, ImageDraw
@@ -306,7 +306,7 @@ def control(label="a", texts=("0", "1", "2"), at=0, menu=False):
 def page(*controls, about="A square.", play=None):
     sheet = Sheet([60, 60], [[0, 0], [60, 0]], "code", "still")
     about = {"name": "x", "about": about, "controls": controls, "play": play}
-    return Found(html(about, "aGk=", sheet, "frames/page/x.webp"))
+    return Found(html(about, sheet, "frames/page"))
 
 
 def test_page_has_a_slider_for_numbers_and_a_menu_for_names():
@@ -327,7 +327,7 @@ def test_page_has_a_slider_for_numbers_and_a_menu_for_names():
 def test_page_shows_a_still_of_the_right_size_and_describes_it():
     found = page(control(at=2))
     (image,) = found.all("img")
-    assert image["src"] == "data:image/png;base64,aGk="
+    assert image["src"] == "frames/page/x.still.webp"
     assert (image["width"], image["height"]) == ("40", "40")
     assert image["alt"] == "A square. (a = 2)"
     about = json.loads(found.script)
@@ -359,6 +359,17 @@ def test_missing_sheets_are_named(stored, tmp_path):
     assert DESCRIPTION not in data
     alone = nbformat.read(path, as_version=4)
     assert make_movable(alone, tmp_path / "good.ipynb") == ["shade"]
+
+
+def test_stills_become_files(stored, tmp_path):
+    path, notebook = stored
+    write_stills(path, tmp_path)
+    (file,) = tmp_path.iterdir()
+    assert file.name == "shade.still.webp"
+    (figure,) = figures(notebook)
+    png = Image.open(io.BytesIO(base64.b64decode(figure.still)))
+    with Image.open(file) as still:
+        assert still.convert("RGB") == png.convert("RGB")
 
 
 def test_costs_are_rounded_up():

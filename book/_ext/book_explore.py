@@ -2,11 +2,14 @@
 
 A notebook stores what ``dlcore.explore`` said of a figure and a still of it; the sheet
 with all frames is stored beside the notebook. Here both become the HTML that
-``book/_static/explore.js`` brings to life. Nothing is executed.
+``book/_static/explore.js`` brings to life, and files beside the page. Nothing is executed.
 """
 
+import base64
+import io
 import json
 import shutil
+from collections.abc import Iterator
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -14,10 +17,13 @@ from typing import Any
 import nbformat
 from book_sheets import Sheet, figures, folder, read
 from nbformat import NotebookNode
+from PIL import Image
 from sphinx.application import Sphinx
 from sphinx.util import logging
 
 from dlcore.explore import DESCRIPTION, FRAME_SCALE
+
+STILL = ".still.webp"
 
 logger = logging.getLogger(__name__)
 
@@ -50,11 +56,9 @@ def control_html(control: dict[str, Any]) -> str:
     return f"<label><span>{escape(control['label'])}</span>{entry}</label>"
 
 
-def html(
-    description: dict[str, Any], still: str, sheet: Sheet, url: str
-) -> str:
-    """Return a figure to move."""
-    width, height = sheet.frame
+def html(description: dict[str, Any], sheet: Sheet, folder: str) -> str:
+    """Return a figure to move, whose still and sheet are in a folder."""
+    name, (width, height) = description["name"], sheet.frame
     controls = "".join(map(control_html, description["controls"]))
     if description["play"]:
         controls += (
@@ -62,7 +66,7 @@ def html(
             "Play</button>"
         )
     about = {
-        "sheet": url,
+        "sheet": f"{folder}/{name}.webp",
         "frame": sheet.frame,
         "places": sheet.places,
         "about": description["about"],
@@ -70,7 +74,7 @@ def html(
     script = json.dumps(about).replace("<", "\\u003c")  # no text ends it
     return (
         f'<div class="explore"><div class="explore-window">'
-        f'<img src="data:image/png;base64,{"".join(still.split())}" '
+        f'<img src="{folder}/{name}{STILL}" '
         f"width={round(width / FRAME_SCALE)} height={round(height / FRAME_SCALE)} "
         f'alt="{escape(alternative(description))}"></div>'
         f'<div class="explore-controls">{controls}</div>'
@@ -85,9 +89,9 @@ def make_movable(notebook: NotebookNode, path: Path) -> list[str]:
         del figure.data[DESCRIPTION]  # MyST-NB has no use for it
         file = figure.file(path)
         if file.is_file():
-            url = file.relative_to(path.parent).as_posix()
+            beside = file.parent.relative_to(path.parent).as_posix()
             figure.data["text/html"] = html(
-                figure.description, figure.still, read(file), url
+                figure.description, read(file), beside
             )
         else:
             missing.append(figure.name)
@@ -111,29 +115,48 @@ def on_source_read(app: Sphinx, docname: str, source: list[str]) -> None:
         source[0] = nbformat.writes(notebook)
 
 
-def copy_sheets(app: Sphinx, error: Exception | None) -> None:
-    """Put the sheets beside the pages, and take away those of other builds."""
+def copy_pictures(app: Sphinx, error: Exception | None) -> None:
+    """Put stills and sheets beside the pages, and take away those of other builds."""
     if error:
         return
     for docname in app.env.found_docs:
-        source = folder(Path(app.env.doc2path(docname)))
+        notebook = Path(app.env.doc2path(docname))
         target = folder(Path(app.outdir) / f"{docname}.html")
-        kept = set()
-        for sheet in source.glob("*.webp"):
-            copy = target / sheet.name
-            kept.add(copy)
+        if notebook.suffix == ".ipynb":
             target.mkdir(parents=True, exist_ok=True)
-            if (
-                not copy.exists()
-                or copy.stat().st_mtime != sheet.stat().st_mtime
-            ):
-                shutil.copy2(sheet, copy)
-        for file in set(target.glob("*")) - kept:
-            file.unlink()
+            kept = {*copy_sheets(notebook, target)}
+            stills = {file.with_suffix(STILL) for file in kept}
+            if not all(is_newer(still, notebook) for still in stills):
+                write_stills(notebook, target)
+            for file in set(target.iterdir()) - kept - stills:
+                file.unlink()
+
+
+def is_newer(file: Path, than: Path) -> bool:
+    """Tell whether a file is there and was made after another one."""
+    return file.exists() and file.stat().st_mtime > than.stat().st_mtime
+
+
+def copy_sheets(notebook: Path, target: Path) -> Iterator[Path]:
+    """Copy sheets that have changed; yield where all of them are."""
+    for sheet in folder(notebook).glob("*.webp"):
+        copy = target / sheet.name
+        if not is_newer(copy, sheet):
+            shutil.copyfile(sheet, copy)
+        yield copy
+
+
+def write_stills(notebook: Path, target: Path) -> None:
+    """Turn the stills of a notebook into files, a fifth smaller than in it."""
+    for figure in figures(nbformat.read(notebook, as_version=4)):
+        png = io.BytesIO(base64.b64decode(figure.still))
+        with Image.open(png) as picture:
+            still = (target / figure.name).with_suffix(STILL)
+            picture.convert("RGB").save(still, "webp", lossless=True)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register with Sphinx."""
     app.connect("source-read", on_source_read)
-    app.connect("build-finished", copy_sheets)
+    app.connect("build-finished", copy_pictures)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
