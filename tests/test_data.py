@@ -18,6 +18,11 @@ from dlcore.logistic import logistic_regression
 
 SEEDS = st.integers(0, 2**16)
 
+# To look for pip is enough for setuptools to speak up, if another test came first.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:Distutils was imported before Setuptools:UserWarning"
+)
+
 
 @pytest.fixture
 def empty(tmp_path, monkeypatch):

@@ -60,7 +60,7 @@ class Explore {
     const still = this.window.querySelector("img");
     const canvas = document.createElement("canvas");
     [canvas.width, canvas.height] = this.frame;
-    canvas.style.width = `${still.width}px`;
+    canvas.style.width = `${still.getAttribute("width")}px`; // CSS keeps it on a phone
     canvas.setAttribute("role", "img");
     still.replaceWith(canvas);
     this.canvas = canvas;
