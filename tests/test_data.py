@@ -20,7 +20,7 @@ SEEDS = st.integers(0, 2**16)
 
 # To look for pip is enough for setuptools to speak up, if another test came first.
 pytestmark = pytest.mark.filterwarnings(
-    "ignore:Distutils was imported before Setuptools:UserWarning"
+    "ignore:(Setuptools is replacing|Distutils was imported):UserWarning"
 )
 
 
