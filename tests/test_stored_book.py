@@ -17,7 +17,7 @@ from book_explore import html, make_movable, write_stills
 from book_sheets import Sheet, figures, folder, read
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from PIL import Image, ImageDraw
-from stored_book import SHARE, difference
+from stored_book import SHARE, difference, start_again
 
 from dlcore.explore import DESCRIPTION, FRAMES
 
@@ -255,6 +255,21 @@ def test_what_has_passed_is_left_out_until_it_changes(stored):
     assert "passed" not in said
     change(path, path.name, another_label)
     assert "1 failed, 1 passed" in nbval(path.parent, path.name)
+
+
+def test_a_kernel_that_dies_at_its_start_gets_another_chance(capsys):
+    deaths = iter([1, 2])
+
+    def start(name):
+        if next(deaths, None):
+            raise RuntimeError("Kernel died")
+        return name
+
+    assert start_again(start)("python3") == "python3"
+    assert capsys.readouterr().out.count("started again: Kernel died") == 2
+    deaths = iter([1, 2, 3])
+    with pytest.raises(RuntimeError, match="Kernel died"):
+        start_again(start)("python3")
 
 
 def line(*points):

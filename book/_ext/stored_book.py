@@ -13,11 +13,12 @@ import io
 import os
 import sys
 from collections import Counter
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
 
 import nbformat
+import nbval.kernel
 import numpy as np
 import pytest
 from book_code import ROOT, code, fingerprint
@@ -30,9 +31,9 @@ BLOCK = (
 LEVELS = 12  # by which the mean of a block may differ, of 255
 SHARE = 0.01  # of the blocks that may differ by more
 EDGE = 4  # pixels by which sizes may differ, where labels have other widths
-VARIES = (
-    "picture-varies"  # the tag of a cell whose picture shows what is rounded
-)
+# The tag of a cell whose picture shows what is rounded.
+VARIES = "picture-varies"
+STARTS = 3  # of a kernel, before its notebook fails
 
 passed: Counter[Path] = Counter()
 
@@ -59,9 +60,24 @@ def pytest_configure(config: pytest.Config) -> None:
         return not self.comparison_traceback
 
     IPyNbCell.compare_outputs = compare_all
+    nbval.kernel.start_new_kernel = start_again(nbval.kernel.start_new_kernel)
     is_worker = hasattr(config, "workerinput")
     if not is_worker and not config.getoption("--all-notebooks"):
         leave_out_unchanged(config)
+
+
+def start_again(start: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a kernel that dies at its start, for want of a port, another chance."""
+
+    def start_patiently(*args: Any, **options: Any) -> Any:
+        for _ in range(STARTS - 1):
+            try:
+                return start(*args, **options)
+            except RuntimeError as error:
+                print(f"A kernel is started again: {error}")
+        return start(*args, **options)
+
+    return start_patiently
 
 
 def leave_out_unchanged(config: pytest.Config) -> None:
