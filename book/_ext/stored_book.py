@@ -25,9 +25,7 @@ from book_code import ROOT, code, fingerprint
 from nbval.plugin import IPyNbCell
 from PIL import Image
 
-BLOCK = (
-    16  # pixels a side; what moves by less than a pixel hardly changes its mean
-)
+BLOCK = 16  # pixels a side; a move by less than a pixel hardly changes its mean
 LEVELS = 12  # by which the mean of a block may differ, of 255
 SHARE = 0.01  # of the blocks that may differ by more
 EDGE = 4  # pixels by which sizes may differ, where labels have other widths
