@@ -75,7 +75,21 @@ def test_the_readme_shows_both_ways():
     for name in ("book", "test"):
         assert f"make {name}" in readme
         assert f"python tasks.py {name}" in readme
-    assert tasks.install_line() in readme
+
+
+WITH_INSTALL_LINE = [
+    *(
+        ROOT / name
+        for name in ("README.md", "book/index.md", "book/teaching.md")
+    ),
+    *sorted((ROOT / "book" / "assignments").glob("*.ipynb")),
+]
+
+
+@pytest.mark.parametrize("file", WITH_INSTALL_LINE, ids=lambda file: file.stem)
+def test_whoever_has_one_file_is_told_what_to_install(file):
+    text = file.read_text(encoding="utf-8").replace('\\"', '"')
+    assert tasks.install_line() in text
 
 
 def test_an_unknown_command_is_refused(capsys):
