@@ -382,7 +382,7 @@ def test_stills_become_files(stored, tmp_path):
     (file,) = tmp_path.iterdir()
     assert file.name == "shade.still.webp"
     (figure,) = figures(notebook)
-    png = Image.open(io.BytesIO(base64.b64decode(figure.still)))
+    png = Image.open(io.BytesIO(figure.still))
     with Image.open(file) as still:
         assert still.convert("RGB").tobytes() == png.convert("RGB").tobytes()
 

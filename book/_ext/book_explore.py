@@ -5,7 +5,6 @@ with all frames is stored beside the notebook. Here both become the HTML that
 ``book/_static/explore.js`` brings to life, and files beside the page. Nothing is executed.
 """
 
-import base64
 import io
 import json
 import shutil
@@ -56,8 +55,8 @@ def control_html(control: dict[str, Any]) -> str:
     return f"<label><span>{escape(control['label'])}</span>{entry}</label>"
 
 
-def html(description: dict[str, Any], sheet: Sheet, folder: str) -> str:
-    """Return a figure to move, whose still and sheet are in a folder."""
+def html(description: dict[str, Any], sheet: Sheet, beside: str) -> str:
+    """Return a figure to move; its still and sheet are in a folder beside the page."""
     name, (width, height) = description["name"], sheet.frame
     controls = "".join(map(control_html, description["controls"]))
     if description["play"]:
@@ -66,7 +65,7 @@ def html(description: dict[str, Any], sheet: Sheet, folder: str) -> str:
             "Play</button>"
         )
     about = {
-        "sheet": f"{folder}/{name}.webp",
+        "sheet": f"{beside}/{name}.webp",
         "frame": sheet.frame,
         "places": sheet.places,
         "about": description["about"],
@@ -74,7 +73,7 @@ def html(description: dict[str, Any], sheet: Sheet, folder: str) -> str:
     script = json.dumps(about).replace("<", "\\u003c")  # no text ends it
     return (
         f'<div class="explore"><div class="explore-window">'
-        f'<img src="{folder}/{name}{STILL}" '
+        f'<img src="{beside}/{name}{STILL}" '
         f"width={round(width / FRAME_SCALE)} height={round(height / FRAME_SCALE)} "
         f'alt="{escape(alternative(description))}"></div>'
         f'<div class="explore-controls">{controls}</div>'
@@ -149,8 +148,7 @@ def copy_sheets(notebook: Path, target: Path) -> Iterator[Path]:
 def write_stills(notebook: Path, target: Path) -> None:
     """Turn the stills of a notebook into files, a fifth smaller than in it."""
     for figure in figures(nbformat.read(notebook, as_version=4)):
-        png = io.BytesIO(base64.b64decode(figure.still))
-        with Image.open(png) as picture:
+        with Image.open(io.BytesIO(figure.still)) as picture:
             still = (target / figure.name).with_suffix(STILL)
             picture.convert("RGB").save(still, "webp", lossless=True)
 

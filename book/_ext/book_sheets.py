@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from book_code import ROOT, fingerprint
+from book_code import fingerprint
 from nbformat import NotebookNode
 from PIL import Image
 
@@ -27,9 +27,18 @@ class Figure(NamedTuple):
     """A figure to move, as a notebook stores it."""
 
     description: dict[str, Any]
-    still: str  # PNG in base64
     data: NotebookNode  # all that the output shows
-    code: str  # the fingerprint of what it is drawn by
+    sources: list[str]  # of the code cells up to its own
+
+    @property
+    def code(self) -> str:
+        """The fingerprint of what it is drawn by."""
+        return fingerprint(self.sources)
+
+    @property
+    def still(self) -> bytes:
+        """The first picture, as PNG."""
+        return base64.b64decode(self.data["image/png"])
 
     @property
     def name(self) -> str:
@@ -39,7 +48,7 @@ class Figure(NamedTuple):
     @property
     def still_hash(self) -> str:
         """The fingerprint of the still."""
-        return hashlib.sha256(base64.b64decode(self.still)).hexdigest()
+        return hashlib.sha256(self.still).hexdigest()
 
     def file(self, notebook: Path) -> Path:
         """Return where its sheet is."""
@@ -60,7 +69,7 @@ def folder(notebook: Path) -> Path:
     return notebook.parent / "frames" / notebook.stem
 
 
-def figures(notebook: NotebookNode, root: Path = ROOT) -> Iterator[Figure]:
+def figures(notebook: NotebookNode) -> Iterator[Figure]:
     """Yield the figures to move, in their order."""
     sources = []
     for cell in notebook.cells:
@@ -69,12 +78,7 @@ def figures(notebook: NotebookNode, root: Path = ROOT) -> Iterator[Figure]:
             for output in cell.outputs:
                 data = output.get("data", {})
                 if DESCRIPTION in data:
-                    yield Figure(
-                        data[DESCRIPTION],
-                        data["image/png"],
-                        data,
-                        fingerprint(sources, root),
-                    )
+                    yield Figure(data[DESCRIPTION], data, [*sources])
 
 
 def write(file: Path, figure: Figure, frames: dict[str, Any]) -> None:
