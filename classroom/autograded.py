@@ -16,7 +16,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 
 from classroom.assignment import is_test, role
-from classroom.submissions import Cell, Submission
+from classroom.reading import Cell, Submission
 
 ACTIVE = re.compile(r"<(?=[A-Za-z/!?])|\](?=[(:])")  # begins a tag, or a link
 WIDTH = 84  # characters of a line that fit the page

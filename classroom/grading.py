@@ -24,6 +24,13 @@ from classroom.autograded import build, changed
 from classroom.box import Limits, why_not
 from classroom.course import Course
 from classroom.gradebook import record
+from classroom.reading import (
+    MISSING,
+    Submission,
+    examine,
+    handed_in,
+    submitted,
+)
 from classroom.results import (
     CRASHED,
     EMPTY,
@@ -36,14 +43,7 @@ from classroom.results import (
     save,
 )
 from classroom.running import Program, Run, run
-from classroom.submissions import (
-    MISSING,
-    Submission,
-    examine,
-    handed_in,
-    submitted,
-    write_whole,
-)
+from classroom.submissions import write_whole
 from dlcore._check import check
 from dlcore.answers import NOT_WRITTEN, Case, judge
 

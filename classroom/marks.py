@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from classroom.course import Course
 from classroom.gradebook import Mark, mark
+from classroom.reading import MISSING, examine
 from classroom.results import load
-from classroom.submissions import MISSING, examine
 
 NOT_RUN = "not graded yet"
 

@@ -8,7 +8,8 @@ import zipfile
 import pytest
 
 from classroom.course import check_name, start
-from classroom.submissions import collect, examine, submitted, write_whole
+from classroom.reading import examine, submitted
+from classroom.submissions import collect, write_whole
 
 NAME = "connectionism"
 DATA = json.dumps(
