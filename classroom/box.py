@@ -1,6 +1,6 @@
 """The box in which students' code runs: bubblewrap, limits, and a pipe.
 
-In the box there is a read-only system, Python with its packages, ``dlcore`` and the
+In the box there are the system's libraries, Python with its packages, ``dlcore`` and the
 runner; no network, no home, no course, no book. The only places to write to are a small
 ``/tmp`` and ``/dev/shm`` in memory. When the box is closed, everything in it ends and is
 gone: the kernel refuses calls that would leave something behind, or get round the limits.
@@ -10,11 +10,12 @@ import json
 import os
 import selectors
 import shutil
+import site
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,12 +25,12 @@ import psutil
 
 import dlcore
 from classroom import calls
+from classroom.groups import Group
 
 PROGRAMS = ("bwrap", "prlimit", "setpriv")
 RUNNER = Path(__file__).with_name("runner.py")
 INSIDE = Path("/box")
-SYSTEM = [Path("/usr"), Path("/etc/alternatives"), Path("/etc/ld.so.conf.d")]
-SYSTEM_LINKS = [Path("/bin"), Path("/lib"), Path("/lib64"), Path("/sbin")]
+LIBRARIES = ("lib", "lib64")  # the folders of a prefix that Python needs
 ENVIRONMENT = {
     "PATH": "/usr/local/bin:/usr/bin:/bin",
     "HOME": "/tmp",
@@ -41,9 +42,11 @@ ENVIRONMENT = {
     "OMP_THREAD_LIMIT": "1",  # whatever a cell sets: no threads that a fork leaves behind
 }
 MAX_LINE = 10_000_000  # bytes of one reply
+MAX_PARTS = 1_000_000  # numbers, texts and lists in it
 CLOCK = 3  # seconds on the clock for each second of computing
 CLOSING = 5  # seconds for what is in a box to end
 TICK = 0.2  # seconds between two looks at time and memory
+STALL = 1.0  # seconds without a look after which the clock stands still
 NOBODY = "65534"
 FIRST_USER = 1_000_000_000  # of the users as whom boxes of root run
 BOXES = 64  # at a time in one process
@@ -59,17 +62,26 @@ class Limits:
         memory: bytes, for one process and for all together.
         processes: at the same time, threads included.
         files: that one process has open.
+        sockets: of all processes together.
         disk: bytes in ``/tmp``, in ``/dev/shm``, and of one file.
-        patience: all cells and tasks together may take so many times ``seconds`` on the
-            clock.
+        names: of files in each of the two.
+        patience: everything together, in all boxes and all runs, may take so many times
+            ``seconds`` on the clock.
     """
 
     seconds: float = 20
     memory: int = 2 << 30
     processes: int = 64
-    files: int = 256
+    files: int = 128
+    sockets: int = 64
     disk: int = 64 << 20
+    names: int = 10_000
     patience: float = 15
+
+    @property
+    def budget(self) -> float:
+        """The seconds on the clock that a submission has for everything."""
+        return self.patience * self.seconds
 
 
 class Stopped(Exception):
@@ -92,18 +104,29 @@ class Box:
         number: a small number that no other box has at the same time.
         boxed: build a box; otherwise the code only gets the limits, and can see and
             change what the teacher can.
+        end: when it is closed at the latest, on the monotonic clock.
     """
 
-    def __init__(self, limits: Limits, number: int = 0, boxed: bool = True):
+    def __init__(
+        self,
+        limits: Limits,
+        number: int = 0,
+        boxed: bool = True,
+        end: float | None = None,
+    ) -> None:
         self.limits = limits
-        self._end = time.monotonic() + limits.patience * limits.seconds
+        self._end = time.monotonic() + limits.budget if end is None else end
         self._boxed = boxed
+        self._started = False
         self._buffer = b""
+        self._group = Group(limits.memory)
         with _refusal() as refused:
             self._process = subprocess.Popen(
-                command(limits, number, refused)
-                if boxed
-                else bare_command(limits),
+                self._group.command(
+                    command(limits, number, refused)
+                    if boxed
+                    else bare_command(limits)
+                ),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -139,13 +162,14 @@ class Box:
         for pipe in (self._process.stdin, self._process.stdout):
             assert pipe
             pipe.close()
+        self._group.close()
 
     def send(self, request: dict[str, Any]) -> None:
         """Send a request to the runner."""
         data = json.dumps(request).encode() + b"\n"
-        watch = _Watch(self._process.pid, self.limits, self._end)
+        watch = self._watch()
         while data:
-            if self._ready(self._in, selectors.EVENT_WRITE):
+            if _ready(self._in, selectors.EVENT_WRITE):
                 try:
                     data = data[os.write(self._in, data) :]
                 except BrokenPipeError:
@@ -155,40 +179,75 @@ class Box:
     def receive(self, patience: float = 1.0) -> dict[str, Any]:
         """Return the next reply of the runner, which may be anything.
 
+        What has arrived is read before the clock is.
+
         Args:
             patience: wait so many times as long as the limits say.
         """
-        watch = _Watch(self._process.pid, self.limits, self._end, patience)
+        watch = self._watch(patience)
         while b"\n" not in self._buffer:
-            if self._ready(self._out, selectors.EVENT_READ):
+            while _ready(self._out, selectors.EVENT_READ):
                 part = os.read(self._out, 1 << 16)
                 self._buffer += part
                 if not part or len(self._buffer) > MAX_LINE:
                     raise Crashed
-            watch.look()
+                if b"\n" in part:
+                    break
+            else:
+                watch.look()
         line, _, self._buffer = self._buffer.partition(b"\n")
-        try:
-            reply = json.loads(line)
-        except (ValueError, RecursionError):
-            raise Crashed from None
-        if type(reply) is not dict:
-            raise Crashed
-        return reply
+        self._started = True
+        return _parse(line)
 
-    def _ready(self, pipe: int, event: int) -> bool:
-        with selectors.DefaultSelector() as selector:
-            selector.register(pipe, event)
-            return bool(selector.select(TICK))
+    def _watch(self, patience: float = 1.0) -> "_Watch":
+        inside = self._boxed and self._started
+        pid = self._process.pid
+        return _Watch(pid, self.limits, self._end, patience, inside)
+
+
+def _ready(pipe: int, event: int) -> bool:
+    with selectors.DefaultSelector() as selector:
+        selector.register(pipe, event)
+        return bool(selector.select(TICK))
+
+
+def _parse(line: bytes) -> dict[str, Any]:
+    """Return a reply; it may be anything, and must not take much to read."""
+    if sum(line.count(sign) for sign in (b",", b"[", b"{")) > MAX_PARTS:
+        raise Crashed
+    try:
+        reply = json.loads(line)
+    except (ValueError, RecursionError):
+        raise Crashed from None
+    if type(reply) is not dict:
+        raise Crashed
+    return reply
 
 
 class _Watch:
-    """Looks now and then at the time and memory that a box uses."""
+    """Looks now and then at what a box uses.
+
+    While this process itself does not get to look, the clock stands still.
+
+    Args:
+        pid: the first process of the box.
+        limits: what it may use.
+        end: when it must have ended, on the monotonic clock.
+        patience: wait so many times as long as the limits say.
+        inside: look also at the files and sockets in the box, which has been built.
+    """
 
     def __init__(
-        self, pid: int, limits: Limits, end: float, patience: float = 1.0
+        self,
+        pid: int,
+        limits: Limits,
+        end: float,
+        patience: float,
+        inside: bool,
     ) -> None:
         self.pid = pid
-        self.memory = limits.memory
+        self.inside = inside
+        self.limits = limits
         self.seconds = limits.seconds * patience
         self.last = time.monotonic()
         self.end = min(end, self.last + CLOCK * self.seconds)
@@ -199,15 +258,20 @@ class _Watch:
         now = time.monotonic()
         if now - self.last < TICK:
             return
+        self.end += max(now - self.last - STALL, 0.0)
         self.last = now
-        used, memory = _usage(self.pid)
+        used, memory = _usage(self.pid, self.limits.memory)
         self.before = used if self.before is None else self.before
         if used - self.before > self.seconds:
             raise Stopped("took too long")
         if now > self.end:
             raise (Late if _busy(self.pid) else Stopped)("took too long")
-        if memory > self.memory:
+        if memory > self.limits.memory:
             raise Stopped("took too much memory")
+        if self.inside and _sockets(self.pid) > self.limits.sockets:
+            raise Stopped("opened too many sockets")
+        if self.inside and _names(self.pid) > self.limits.names:
+            raise Stopped("made too many files")
 
 
 def why_not() -> str:
@@ -299,13 +363,13 @@ def _mounts(limits: Limits) -> list[str]:
     ``/dev/zero``, which has none.
     """
     places = {
-        **{place: place for place in SYSTEM if place.is_dir()},
-        **{place: place for place in _python()},
+        **{place: place for place in mounted()},
         Path(dlcore.__file__).parent: INSIDE / "dlcore",
         RUNNER: INSIDE / "runner.py",
     }
-    links = [p for p in SYSTEM_LINKS if p.is_symlink()]
-    folders = {parent for place in places.values() for parent in place.parents}
+    links = _links()
+    inside = [*places.values(), *links]
+    folders = {parent for place in inside for parent in place.parents}
     small = ["--size", str(limits.disk), "--perms", "1777", "--tmpfs"]
     return [
         *(*small, "/tmp"),
@@ -317,8 +381,8 @@ def _mounts(limits: Limits) -> list[str]:
         ),
         *(
             part
-            for p in links
-            for part in ("--symlink", os.readlink(p), str(p))
+            for place, target in links.items()
+            for part in ("--symlink", str(target), str(place))
         ),
         *("--proc", "/proc", "--dev", "/dev"),
         *("--dev-bind", "/dev/null", "/dev/zero"),
@@ -326,11 +390,35 @@ def _mounts(limits: Limits) -> list[str]:
     ]
 
 
-def _python() -> list[Path]:
-    """Return the folders that Python and its packages are in."""
-    prefixes = {Path(sys.prefix), Path(sys.base_prefix)}
+def mounted() -> list[Path]:
+    """Return the places that can be seen in a box: libraries, and a few programs."""
+    python = Path(sys.executable).resolve()
+    programs = [python, *(Path(shutil.which(p) or p) for p in PROGRAMS)]
+    places = {
+        *(place for place in _libraries() if not place.is_symlink()),
+        *(program.resolve() for program in programs),
+        *(p for p in [Path(sys.prefix) / "pyvenv.cfg"] if p.is_file()),
+    }
+    return sorted(p for p in places if places.isdisjoint(p.parents))
+
+
+def _libraries() -> list[Path]:
+    """Return the folders of libraries, of Python and of the system."""
+    prefixes = {Path(p) for p in (sys.prefix, sys.base_prefix, "/usr", "/")}
     prefixes |= {prefix.resolve() for prefix in prefixes}
-    return sorted(p for p in prefixes if not p.is_relative_to("/usr"))
+    places = [prefix / name for prefix in prefixes for name in LIBRARIES]
+    places += [Path(place) for place in site.getsitepackages()]
+    return [place for place in places if place.is_dir()]
+
+
+def _links() -> dict[Path, Path]:
+    """Return the links in the box by which programs and libraries are also found."""
+    programs = [Path(shutil.which(p) or p) for p in (sys.executable, *PROGRAMS)]
+    links = {p: p.resolve() for p in programs if p.is_symlink()}
+    for place in _libraries():
+        if place.is_symlink():
+            links[place] = place.resolve()
+    return links
 
 
 def _family(pid: int) -> list[psutil.Process]:
@@ -352,23 +440,61 @@ def _busy(pid: int) -> bool:
     return False
 
 
-def _usage(pid: int) -> tuple[float, int]:
-    """Return the seconds of computing and the bytes that a family uses."""
-    seconds, memory = 0.0, 0
-    for process in _family(pid):
+def _usage(pid: int, most: int) -> tuple[float, int]:
+    """Return the seconds of computing and the bytes that a family uses.
+
+    Pages that several processes share count once, where it matters.
+
+    Args:
+        pid: the first process of the family.
+        most: the bytes up to which a rough count will do.
+    """
+    seconds, family = 0.0, _family(pid)
+    for process in family:
         with suppress(psutil.Error):
             times = process.cpu_times()
             seconds += times.user + times.system
             seconds += times.children_user + times.children_system
-            memory += _memory(process.pid)
+    memory = sum(_memory(process.pid) for process in family)
+    if memory > most:
+        memory = sum(_share(process.pid) for process in family)
     return seconds, memory
 
 
 def _memory(pid: int) -> int:
     """Return the bytes that a process has in memory, or had and that were swapped out."""
-    with suppress(OSError):
-        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-        sizes = dict(line.split(":", 1) for line in lines)
-        names = ("VmRSS", "VmSwap")
+    return _sizes(Path(f"/proc/{pid}/status"), ("VmRSS", "VmSwap"))
+
+
+def _share(pid: int) -> int:
+    """Return the same, with its part of pages that others have too."""
+    share = _sizes(Path(f"/proc/{pid}/smaps_rollup"), ("Pss", "SwapPss"))
+    return share or _memory(pid)
+
+
+def _sizes(file: Path, names: Sequence[str]) -> int:
+    with suppress(OSError, ValueError):
+        lines = file.read_text().splitlines()
+        sizes = dict(line.split(":", 1) for line in lines if ":" in line)
         return sum(1024 * int(sizes.get(n, "0").split()[0]) for n in names)
     return 0
+
+
+def _sockets(pid: int) -> int:
+    """Return how many sockets there are in a box."""
+    with suppress(OSError, ValueError, IndexError):
+        youngest, *_ = _family(pid)
+        text = Path(f"/proc/{youngest.pid}/net/sockstat").read_text()
+        return int(text.split()[2])
+    return 0
+
+
+def _names(pid: int) -> int:
+    """Return how many files there are in the fuller of the places to write to."""
+    counts = [0]
+    for process in _family(pid)[:1]:
+        for place in ("tmp", "dev/shm"):
+            with suppress(OSError):
+                found = os.statvfs(f"/proc/{process.pid}/root/{place}")
+                counts.append(found.f_files - found.f_ffree)
+    return max(counts)

@@ -26,6 +26,7 @@ from classroom.course import Course
 from classroom.gradebook import record
 from classroom.reading import (
     MISSING,
+    Cell,
     Submission,
     examine,
     handed_in,
@@ -42,12 +43,14 @@ from classroom.results import (
     load,
     save,
 )
-from classroom.running import Program, Run, run
+from classroom.running import Budget, Code, Run, Task, run
 from classroom.submissions import write_whole
 from dlcore._check import check
 from dlcore.answers import NOT_WRITTEN, Case, judge
 
-VERSION = 2  # of the grader; change it when results may change
+VERSION = 3  # of the grader; change it when results may change
+
+NOT_ALLOWED = "NotAllowedHere"  # what is raised by modules that were hidden
 
 T = TypeVar("T")
 Progress = Callable[[Result, int, int], None]  # a result, how many, of how many
@@ -60,8 +63,9 @@ class Job:
     student: str
     key: str
     submission: Submission
-    program: Program
+    program: list[Code]
     cases: dict[str, list[Case]]
+    budget: Budget
 
 
 class Grader:
@@ -164,19 +168,28 @@ class Grader:
             return self._keep(result, submission, Run())
         cases = self.assignment.hidden(student, self.course.secret)
         program = self._program(student, submission)
-        return Job(student, key, submission, program, cases)
+        budget = Budget(self.limits.budget)
+        return Job(student, key, submission, program, cases, budget)
 
     def _run(self, job: Job, numbers: "queue.SimpleQueue[int]") -> Run:
         """Run a submission; this is what several threads do at a time."""
         number = numbers.get()
         try:
-            arguments = {
-                name: [case.arguments for case in cases]
-                for name, cases in job.cases.items()
-            }
-            return run(job.program, arguments, self.limits, number, self.boxed)
+            tasks = {name: self._task(name, c) for name, c in job.cases.items()}
+            return run(
+                job.program, tasks, self.limits, job.budget, number, self.boxed
+            )
         finally:
             numbers.put(number)
+
+    def _task(self, name: str, cases: list[Case]) -> Task:
+        """Return how the function of a task is called, and what is right."""
+        recipe = self.assignment.recipes[name]
+        return Task(
+            [case.arguments for case in cases],
+            recipe.without,
+            lambda outcomes: judge(recipe.task, cases, outcomes).passed,
+        )
 
     def _wait(
         self,
@@ -187,7 +200,8 @@ class Grader:
         """Wait until a run has ended, and enter its result, or note that it was late."""
         for future in wait(running, return_when=FIRST_COMPLETED).done:
             job = running.pop(future)
-            if late is not None and _was_late(future):
+            enough = job.budget.left > self.limits.seconds
+            if late is not None and enough and _was_late(future):
                 late.append(job)
                 continue
             take(job.student, _safely(job.student, self._finish, job, future))
@@ -205,12 +219,11 @@ class Grader:
         result.answers = {name: digest(text) for name, text in answers.items()}
         for name, cases in job.cases.items():
             self._judge_task(name, cases, done, result)
-        result.flags = [*job.submission.flags, *self._flags(job)]
-        if done.stopped or done.crashed:
-            result.status = STOPPED if done.stopped else CRASHED
-            what = [f"{one} was stopped" for one in done.stopped]
-            what += [f"{one} ended the process" for one in done.crashed]
-            result.note = "; ".join(what) + "."
+        result.flags += [*job.submission.flags, *self._flags(job)]
+        if done.stopped or done.crashed or done.skipped:
+            crashed = not done.stopped and not done.skipped
+            result.status = CRASHED if crashed else STOPPED
+            result.note = _what_happened(done)
         elif not answers and all(
             s.endswith(NOT_WRITTEN) for s in result.said.values()
         ):
@@ -227,6 +240,11 @@ class Grader:
             result.said[name] = f"{name}: {outcomes}"
             return
         recipe = self.assignment.recipes[name]
+        if any(one.raised == NOT_ALLOWED for one in outcomes):
+            names = " and ".join(recipe.without)
+            result.flags.append(f"{name} calls {names}")
+            result.said[name] = f"{name}: It should do without {names}."
+            return
         if judge(recipe.task, cases, outcomes).passed:
             result.scores[name] = self.assignment.points[name]
             result.said[name] = f"{name}: right in all {len(cases)} cases."
@@ -279,7 +297,7 @@ class Grader:
         save(self.course, self.name, result)
         return result
 
-    def _program(self, student: str, submission: Submission) -> Program:
+    def _program(self, student: str, submission: Submission) -> list[Code]:
         """Return the cells to run: those handed out first, then the student's own.
 
         What was handed out is run as it was. Tests are not run, the tasks are called.
@@ -299,16 +317,25 @@ class Grader:
         begin = "\n".join(
             [f"student = {student!r}", *(c.source for c in given)]
         )
+        places = [p for p, c in enumerate(submission.cells) if c.kind == "code"]
         own = [
-            (place, cell.source)
-            for place, cell in enumerate(submission.cells)
-            if cell.kind == "code" and cell.source.strip() not in known
+            self._code(place, count, submission.cells[place])
+            for count, place in enumerate(places, 1)
+            if submission.cells[place].source.strip() not in known
         ]
-        return [(-1, begin), *own]
+        return [Code(-1, begin, "the set-up"), *own]
+
+    def _code(self, place: int, count: int, cell: Cell) -> Code:
+        """Return a cell to run: with the task that it answers, if its id says so."""
+        names = self.assignment.recipes
+        answers = tuple(n for n in names if cell.grade_id == f"{n}-answer")
+        title = " ".join([f"code cell {count}", *(f"({n})" for n in answers)])
+        needed = any(n in cell.source for n in names)
+        return Code(place, cell.source, title, answers, needed)
 
     def _flags(self, job: Job) -> Iterator[str]:
         """Yield what the teacher may want to look at."""
-        sources = [source for place, source in job.program if place >= 0]
+        sources = [cell.source for cell in job.program if cell.place >= 0]
         if sum(map(len, sources)) > flags.MAX_SOURCE:
             yield "there is too much code to look for names in it"
             sources = []
@@ -345,6 +372,14 @@ def _safely(
     except Exception as error:
         note = f"{type(error).__name__}: {error}"
         return Result(student, NOT_GRADED, note[:500])
+
+
+def _what_happened(done: Run) -> str:
+    """Return a sentence about cells and tasks that did not come to their end."""
+    what = [f"{one} was stopped" for one in done.stopped]
+    what += [f"{one} ended the process" for one in done.crashed]
+    what += [f"there was no time for {one}" for one in done.skipped[:1]]
+    return "; ".join(what) + "."
 
 
 def _was_late(future: Future[Run]) -> bool:

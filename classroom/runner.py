@@ -2,10 +2,23 @@
 
 It stands alone: in the box there is only Python, its packages and ``dlcore``. It reads
 requests from its standard input, one JSON per line, and answers on its standard output.
-At first it says {"ready": true}; then there are two requests:
+At first it says {"ready": true}. Then come the names of the functions, {"tasks": [...]},
+and two kinds of requests:
 
-    {"cells": [...]}               run the sources; after each, {"text": ..., "error": ...}
-    {"task": ..., "cases": [...]}  call a function in each case; then {"outcomes": [...]}
+    {"cell": ..., "source": ..., "answers": [...], "seconds": ...}
+        run a cell, which holds the answers to some tasks: {"text": ..., "error": ...}
+    {"task": ..., "state": 0, "cases": [...], "hidden": [...], "seconds": ...}
+        call a function in each case, without some modules: {"outcomes": [...]}
+
+Instead there may come {"stopped": true}, {"crashed": true}, or {"none": true} for a state
+that is not there.
+
+Three kinds of processes share the work. The *desk* talks to the outside and runs nothing
+of the student's. The *head* has what the cells made so far. To run a cell it makes a copy
+of itself; if the copy does not come back, it goes on as if the cell had never been, and
+else the copy is the new head. After a cell that defines the function of a task, one more
+copy is *kept*: there the function is called later, as it stood after its cell, whatever
+other cells did since. The last state, for functions that need later cells, is the head.
 
 Hidden inputs arrive only after all cells have run, and what is printed while functions
 are called goes nowhere, so that inputs cannot be carried out. Each task is called in a
@@ -17,6 +30,9 @@ changes the answers, and answers are all that is ever read from it.
 
 import ast
 import builtins
+import contextlib
+import importlib.abc
+import inspect
 import io
 import json
 import linecache
@@ -34,6 +50,15 @@ from typing import Any
 
 MAX_OUTPUT = 10_000  # characters kept of what a cell prints
 MAX_ANSWER = 8_000_000  # bytes of the answers of a task
+CLOCK = 3  # seconds on the clock for each second of computing
+TICK = 0.05  # seconds between two looks at a process
+HEAD = "head"
+STATES = (
+    "own",
+    "last",
+)  # that are kept for a task, after its own cell and after others
+BUSY, ENDED = "RD", "ZX"  # letters of what a process does
+FOREVER = resource.RLIM_INFINITY
 MAGIC = re.compile(r"^\s*[%!?]|[?]\s*$|=\s*[%!]", re.M)
 
 
@@ -84,9 +109,8 @@ class Shell:
     getoutput = getsystem = system
 
 
-def run_cell(number: int, source: str, space: dict[str, Any]) -> dict[str, str]:
+def run_cell(name: str, source: str, space: dict[str, Any]) -> dict[str, str]:
     """Run one cell; return what it printed, and how it failed."""
-    name = f"cell {number}"
     out, error = Cut(MAX_OUTPUT), ""
     sys.stdout = sys.stderr = out
     try:
@@ -132,44 +156,247 @@ def _tell(problem: BaseException) -> str:
     return "".join(lines)[-MAX_OUTPUT:]
 
 
-def call_task(
-    name: str, cases: list[Any], space: dict[str, Any], seconds: float
-) -> dict[str, Any]:
+class NotAllowedHere(ImportError):
+    """What is raised by the modules that a task asks to do without."""
+
+
+class Refuse(importlib.abc.MetaPathFinder):
+    """Refuses to import modules, and what is in them."""
+
+    def __init__(self, names: list[str]) -> None:
+        self.names = names
+
+    def find_spec(self, name: str, *_: Any) -> None:
+        """Raise if the module is one of those."""
+        if self.holds(name):
+            raise NotAllowedHere(name)
+
+    def holds(self, name: str) -> bool:
+        """Tell whether a module is one of those."""
+        return any(f"{name}.".startswith(f"{one}.") for one in self.names)
+
+
+def hide(names: list[str]) -> None:
+    """Let modules not be imported any more, and the functions of dlcore's only raise."""
+    refuse = Refuse(names)
+    sys.meta_path.insert(0, refuse)
+    for name in [name for name in sys.modules if refuse.holds(name)]:
+        module = sys.modules.pop(name)
+        if name.startswith("dlcore."):
+            for value in list(vars(module).values()):
+                _disarm(value, name)
+
+
+def _disarm(value: Any, module: str) -> None:
+    """Let a function of a module only raise, and so all functions of a class."""
+    for wrapper in ("__func__", "fget", "__wrapped__"):
+        value = getattr(value, wrapper, value)
+    if getattr(value, "__module__", None) != module:
+        return
+    if isinstance(value, types.FunctionType):
+        value.__code__ = value.__code__.replace(
+            co_code=REFUSAL.co_code,
+            co_consts=tuple(
+                NotAllowedHere if isinstance(value, str) else value
+                for value in REFUSAL.co_consts
+            ),
+            co_names=(),
+            co_stacksize=REFUSAL.co_stacksize,
+            co_exceptiontable=b"",
+            co_flags=value.__code__.co_flags & ~GENERATOR,
+        )
+    elif isinstance(value, type):
+        for part in list(vars(value).values()):
+            _disarm(part, module)
+
+
+def _refusal() -> None:
+    raise "what is raised"  # type: ignore[misc]  # noqa: B016
+
+
+REFUSAL = _refusal.__code__
+GENERATOR = (
+    inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+)
+
+
+class Notebook:
+    """A process that has what some cells made: the head, or one that was kept.
+
+    Args:
+        tasks: the names of the functions.
+        channels: where requests come from, to the head and to each that is kept.
+        replies: where all of them reply.
+    """
+
+    def __init__(
+        self, tasks: list[str], channels: dict[str, int], replies: int
+    ) -> None:
+        self.tasks = tasks
+        self.channels = channels
+        self.replies = replies
+        self.kept: dict[str, int] = {}  # processes, by their channels
+        module = sys.modules["__main__"] = types.ModuleType("__main__")
+        self.space: dict[str, Any] = vars(module)
+        self.space["display"] = print
+        shell = Shell(self.space)
+        self.space["get_ipython"] = builtins.get_ipython = lambda: shell  # type: ignore[attr-defined]
+
+    def serve(self, channel: str) -> None:
+        """Do what is asked until nobody asks any more."""
+        while line := _read_line(self.channels[channel]):
+            request = json.loads(line)
+            if "task" in request:
+                self.reply(request, call_task(request, self.space))
+            else:
+                self.run(request)
+        os._exit(0)
+
+    def reply(self, request: dict[str, Any], message: dict[str, Any]) -> None:
+        """Answer a request."""
+        write_line(self.replies, {**message, "number": request["number"]})
+
+    def run(self, request: dict[str, Any]) -> None:
+        """Run a cell in a copy of this process, which then takes its place."""
+        ours, theirs = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.close(ours)
+            os.setpgid(0, 0)
+            self._run_here(request)
+            os.write(theirs, b"\n")
+            os.close(theirs)
+            return
+        os.close(theirs)
+        data, end = await_line(child, ours, request["seconds"])
+        if data:
+            os._exit(0)
+        os.close(ours)
+        self.reply(request, end)
+
+    def _run_here(self, request: dict[str, Any]) -> None:
+        """Run a cell, keep this state if it defines an answer, and reply."""
+        me = os.getpid()
+        before = {task: self.space.get(task) for task in self.tasks}
+        limit(request["seconds"])
+        said = run_cell(request["cell"], request["source"], self.space)
+        if os.getpid() != me or not _can_fork():
+            os._exit(1)
+        limit(FOREVER)
+        for task in self.tasks:
+            if self.space.get(task) is not before[task]:
+                self._keep(task, task in request["answers"])
+        self.reply(request, {**said, "head": me, "kept": self.kept})
+
+    def _keep(self, task: str, own: bool) -> None:
+        """Keep this state for a task; its own cell replaces what all others left."""
+        own_channel, last_channel = (f"{state} {task}" for state in STATES)
+        for old in [last_channel, own_channel] if own else [last_channel]:
+            if old in self.kept:
+                os.kill(self.kept.pop(old), signal.SIGKILL)
+        channel = own_channel if own else last_channel
+        copy = os.fork()
+        if copy == 0:
+            self.serve(channel)
+        self.kept[channel] = copy
+
+
+class Desk:
+    """The process that talks to the outside; it runs nothing of the student's.
+
+    Args:
+        tasks: the names of the functions.
+        outside: files that are not for students.
+    """
+
+    def __init__(self, tasks: list[str], outside: list[int]) -> None:
+        names = [
+            HEAD,
+            *(f"{state} {task}" for task in tasks for state in STATES),
+        ]
+        pipes = {name: os.pipe() for name in names}
+        self.ways = {name: pipe[1] for name, pipe in pipes.items()}
+        self.replies, replies = os.pipe()
+        self.number = 0
+        self.processes = {HEAD: os.fork()}
+        channels = {name: pipe[0] for name, pipe in pipes.items()}
+        if self.processes[HEAD] == 0:
+            for file in [*self.ways.values(), self.replies, *outside]:
+                os.close(file)
+            Notebook(tasks, channels, replies).serve(HEAD)
+        for file in [*channels.values(), replies]:
+            os.close(file)
+        for way in self.ways.values():
+            os.set_blocking(way, False)
+
+    def run(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Run a cell."""
+        reply = self._ask(HEAD, request)
+        if "head" in reply:
+            self.processes = {**reply.pop("kept"), HEAD: reply.pop("head")}
+        return reply
+
+    def call(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Call a function in one of the states that there are."""
+        kept = [f"{state} {request['task']}" for state in STATES]
+        there = [*(name for name in kept if name in self.processes), HEAD]
+        if request["state"] >= len(there):
+            return {"none": True}
+        return self._ask(there[request["state"]], request)
+
+    def _ask(self, name: str, request: dict[str, Any]) -> dict[str, Any]:
+        """Hand a request to a process, and wait for its reply or its end."""
+        self.number += 1
+        data = _line({**request, "number": self.number})
+        way, heard = self.ways[name], b""
+        while True:
+            read, write, _ = select.select(
+                [self.replies], [way] if data else [], [], TICK
+            )
+            if write:
+                data = data[os.write(way, data) :]
+            if read:
+                heard += os.read(self.replies, 1 << 20)
+            *lines, heard = heard.split(b"\n")
+            for line in lines:
+                reply: dict[str, Any] = json.loads(line)
+                if reply.pop("number") == self.number:
+                    return reply
+            if not read and _state(self.processes[name]) in ENDED:
+                return {"crashed": True}
+
+
+def call_task(request: dict[str, Any], space: dict[str, Any]) -> dict[str, Any]:
     """Call a function in a process of its own, and return what came of it."""
     ours, theirs = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(ours)
-        answer_cases(name, cases, space, theirs, seconds)
+        os.setpgid(0, 0)
+        limit(request["seconds"])
+        answer_cases(request, space, theirs)
         os._exit(0)
     os.close(theirs)
-    data = _read(ours, time.monotonic() + 3 * seconds)
+    data, end = await_line(child, ours, request["seconds"])
     os.close(ours)
-    late = data is None and _busy(child)
-    os.kill(child, signal.SIGKILL)
-    _, status = os.waitpid(child, 0)
+    if data:
+        _end(child)
     try:
-        return {"outcomes": json.loads(data or b"")}
+        return {"outcomes": json.loads(data)} if data else end
     except ValueError:
-        killed = os.WTERMSIG(status) in (signal.SIGXCPU, signal.SIGKILL)
-        return {"stopped": True, "late": late} if killed else {"crashed": True}
+        return {"crashed": True}
 
 
 def answer_cases(
-    name: str,
-    cases: list[Any],
-    space: dict[str, Any],
-    pipe: int,
-    seconds: float,
+    request: dict[str, Any], space: dict[str, Any], pipe: int
 ) -> None:
     """Call the function in each case, and write the outcomes to the pipe."""
     from dlcore.plain import Outcome, call
 
-    limit = math.ceil(seconds)
-    resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 1))
+    name, outcomes = request["task"], []
+    hide(request["hidden"])
     sys.stdout = sys.stderr = Cut(0)
-    outcomes = []
-    for case in cases:
+    for case in request["cases"]:
         try:
             outcomes.append(call(space[name], case)[0])
         except BaseException as problem:
@@ -179,32 +406,96 @@ def answer_cases(
                 else type(problem).__name__
             )
             outcomes.append(Outcome(raised=kind, why=kind))
-    data = json.dumps(outcomes).encode() + b"\n"
+    write_line(pipe, outcomes)
+
+
+def limit(seconds: float) -> None:
+    """Let this process compute for so long; then a signal ends it."""
+    most = FOREVER if seconds == FOREVER else math.ceil(seconds)
+    resource.setrlimit(resource.RLIMIT_CPU, (most, FOREVER))
+
+
+def await_line(
+    child: int, pipe: int, seconds: float
+) -> tuple[bytes, dict[str, Any]]:
+    """Return the line that a process writes, or how it ended, or was ended, before.
+
+    Processes that it started may keep the pipe open, so that its end may not come.
+    """
+    data, deadline = b"", time.monotonic() + CLOCK * seconds
+    while time.monotonic() < deadline and len(data) <= MAX_ANSWER:
+        if select.select([pipe], [], [], TICK)[0]:
+            part = os.read(pipe, 1 << 16)
+            data += part
+            if part.endswith(b"\n"):
+                return data, {}
+            if part:
+                continue
+            time.sleep(TICK / 10)
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            _end_group(child)
+            by_clock = os.WIFSIGNALED(status) and (
+                os.WTERMSIG(status) == signal.SIGXCPU
+            )
+            return b"", {"stopped": True} if by_clock else {"crashed": True}
+    late = _state(child) in BUSY
+    _end(child)
+    return b"", {"stopped": True, "late": late}
+
+
+def _end(child: int) -> None:
+    """End a process and what it started."""
+    _end_group(child)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+
+
+def _end_group(child: int) -> None:
+    with contextlib.suppress(OSError):
+        os.killpg(child, signal.SIGKILL)
+
+
+def _can_fork() -> bool:
+    """Tell whether there is room for one more process."""
+    try:
+        child = os.fork()
+    except OSError:
+        return False
+    if child == 0:
+        os._exit(0)
+    os.waitpid(child, 0)
+    return True
+
+
+def _state(process: int) -> str:
+    """Return the letter that says what a process does."""
+    try:
+        with open(f"/proc/{process}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0]
+    except OSError:
+        return "X"
+
+
+def _read_line(pipe: int) -> bytes:
+    data = b""
+    while not data.endswith(b"\n"):
+        part = os.read(pipe, 1 << 16)
+        if not part:
+            return b""
+        data += part
+    return data
+
+
+def _line(message: Any) -> bytes:
+    return json.dumps(message).encode() + b"\n"
+
+
+def write_line(pipe: int, message: Any) -> None:
+    """Write a message as a line of JSON."""
+    data = _line(message)
     while data:
         data = data[os.write(pipe, data) :]
-
-
-def _read(pipe: int, deadline: float) -> bytes | None:
-    """Read a line, or give up at the deadline or when it is too much.
-
-    Processes that the function started may keep the pipe open, so its end may not come.
-    """
-    data = b""
-    while len(data) <= MAX_ANSWER:
-        left = deadline - time.monotonic()
-        if left <= 0 or not select.select([pipe], [], [], left)[0]:
-            return None
-        part = os.read(pipe, 1 << 16)
-        data += part
-        if not part or part.endswith(b"\n"):
-            return data
-    return None
-
-
-def _busy(child: int) -> bool:
-    """Tell whether a process would go on if it could, and does not wait for anything."""
-    with open(f"/proc/{child}/stat") as file:
-        return file.read().rpartition(")")[2].split()[0] in "RD"
 
 
 def main() -> None:
@@ -214,25 +505,13 @@ def main() -> None:
     nowhere = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1, 2):
         os.dup2(nowhere, standard)
-    notebook = sys.modules["__main__"] = types.ModuleType("__main__")
-    space: dict[str, Any] = vars(notebook)
-    space["display"] = print
-    shell = Shell(space)
-    space["get_ipython"] = builtins.get_ipython = lambda: shell  # type: ignore[attr-defined]
-
-    def reply(message: dict[str, Any]) -> None:
-        data = json.dumps(message).encode() + b"\n"
-        while data:
-            data = data[os.write(replies, data) :]
-
-    reply({"ready": True})
+    write_line(replies, {"ready": True})
+    tasks = json.loads(requests.readline())["tasks"]
+    desk = Desk(tasks, [requests.fileno(), replies])
     for line in requests:
         request = json.loads(line)
-        if "task" in request:
-            seconds = request["seconds"]
-            reply(call_task(request["task"], request["cases"], space, seconds))
-        for number, source in request.get("cells", []):
-            reply(run_cell(number, source, space))
+        do = desk.call if "task" in request else desk.run
+        write_line(replies, do(request))
 
 
 if __name__ == "__main__":

@@ -1,23 +1,64 @@
-"""Run one submission in boxes, and bring back what its functions answered.
+"""Run one submission in a box, and bring back what its functions answered.
 
-A cell or a task that takes too long, or ends the process, costs only itself: what is left
-is tried again in a fresh box without it, a few times. What cells print is kept from the
-time before the first task: whatever one box may tell the next, it cannot be a hidden input.
+A cell or a task that takes too long, or ends its process, costs only itself. What ends the
+whole box is left out in a fresh one, a few times; in the last only what answers may need is
+run. What cells print is kept from the time before the first task: whatever one box may
+tell the next, it cannot be a hidden input. All boxes together have one budget of time, of
+which cells that no answer needs get the first half.
 """
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from classroom.box import Box, Crashed, Late, Limits, Stopped
 from dlcore.plain import Json, Outcome, decode
 
 RESTARTS = 3
+EXTRA = 0.5  # of the budget is also for cells that no answer needs
+STATES = 3  # at most, in which a function is called
 MAX_TEXT = 12_000  # characters of a cell's output
 MAX_OUTPUT = 200_000  # characters of the outputs of all cells
 
-Program = Sequence[tuple[int, str]]
+
+class Code(NamedTuple):
+    """A cell to run.
+
+    Attributes:
+        place: where it is in the notebook.
+        source: its text.
+        name: what to call it.
+        answers: the tasks whose answers it is meant to hold.
+        needed: whether answers may need it.
+    """
+
+    place: int
+    source: str
+    name: str
+    answers: tuple[str, ...] = ()
+    needed: bool = True
+
+
+class Task(NamedTuple):
+    """A function to call.
+
+    Attributes:
+        cases: the encoded arguments of each case.
+        hidden: modules that it should do without.
+        right: tells whether outcomes are right; else it is called in another state.
+    """
+
+    cases: Sequence[Json]
+    hidden: Sequence[str] = ()
+    right: Callable[[list[Outcome]], bool] = lambda _: True
+
+
+class Budget:
+    """The seconds on the clock that one submission has left, whatever it is run for."""
+
+    def __init__(self, seconds: float) -> None:
+        self.whole = self.left = seconds
 
 
 class Broken(Exception):
@@ -29,10 +70,11 @@ class Run:
     """What came of running a submission.
 
     Attributes:
-        cells: what each cell printed and how it failed, by the cell's number.
+        cells: what each cell printed and how it failed, by the cell's place.
         tasks: the outcomes of each task; or a sentence, if there are none.
         stopped: cells and tasks that used too much.
         crashed: cells and tasks in which the process ended.
+        skipped: cells for which there was no time.
         late: whether something was stopped by the clock, as on a machine that is busy.
         seconds: how long it took.
     """
@@ -41,92 +83,157 @@ class Run:
     tasks: dict[str, list[Outcome] | str] = field(default_factory=dict)
     stopped: list[str] = field(default_factory=list)
     crashed: list[str] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
     late: bool = False
     seconds: float = 0.0
 
 
 def run(
-    program: Program,
-    cases: Mapping[str, Sequence[Json]],
+    program: Sequence[Code],
+    tasks: Mapping[str, Task],
     limits: Limits,
+    budget: Budget | None = None,
     number: int = 0,
     boxed: bool = True,
 ) -> Run:
     """Run the cells of a program, then call its functions.
 
     Args:
-        program: the numbers and sources of the cells.
-        cases: the encoded arguments of each case, by the name of the function.
+        program: the cells.
+        tasks: the functions by name.
         limits: what the code may use.
+        budget: the time it has; what it takes is taken off.
         number: a small number that no other run has at the same time.
         boxed: run it in a box.
     """
+    budget = budget or Budget(limits.budget)
     done, start = Run(), time.monotonic()
-    for _ in range(1 + RESTARTS):
-        left = [cell for cell in program if _not_stopped(cell[0], done)]
-        with Box(limits, number, boxed) as box:
-            _greet(box)
-            if _run_cells(box, left, done) and _call_tasks(box, cases, done):
+    end = start + budget.left
+    extra = end - (1 - EXTRA) * budget.whole
+    for restart in range(1 + RESTARTS):
+        left = [
+            cell
+            for cell in program
+            if cell.name not in {*done.stopped, *done.crashed}
+            and (restart < RESTARTS or cell.needed)
+        ]
+        with Box(limits, number, boxed, end) as box:
+            if not _greet(box, end):
                 break
-        if time.monotonic() - start > limits.patience * limits.seconds:
-            break
-    for name in cases:
+            if _run_cells(box, left, tasks, extra, done) and _call_tasks(
+                box, tasks, done
+            ):
+                break
+    for name in tasks:
         done.tasks.setdefault(name, "It was not reached.")
     done.seconds = time.monotonic() - start
+    budget.left -= done.seconds
     return done
 
 
-def _not_stopped(number: int, done: Run) -> bool:
-    return f"cell {number}" not in {*done.stopped, *done.crashed}
-
-
-def _greet(box: Box) -> None:
+def _greet(box: Box, end: float) -> bool:
     """Wait for the runner, so that a box that fails is not taken for bad code."""
     try:
         box.receive(patience=3)
     except (Stopped, Crashed):
+        if time.monotonic() > end:
+            return False
         raise Broken("The box could not be started.") from None
-
-
-def _run_cells(box: Box, program: Program, done: Run) -> bool:
-    """Run the cells; return whether the box is still there."""
-    number = 0
-    try:
-        box.send({"cells": list(program)})
-        for number, _ in program:
-            reply = box.receive()
-            room = MAX_OUTPUT - sum(
-                len(t) + len(e) for t, e in done.cells.values()
-            )
-            text, error = (
-                _text(reply, key)[:room] for key in ("text", "error")
-            )
-            if not done.tasks:
-                done.cells[number] = (text, error)
-    except (Stopped, Crashed) as end:
-        done.cells[number] = ("", _blame(end, f"cell {number}", done))
-        return False
     return True
 
 
-def _call_tasks(
-    box: Box, cases: Mapping[str, Sequence[Json]], done: Run
+def _run_cells(
+    box: Box,
+    program: Sequence[Code],
+    tasks: Mapping[str, Task],
+    extra: float,
+    done: Run,
 ) -> bool:
+    """Run the cells; return whether the box is still there."""
+    box.send({"tasks": list(tasks)})
+    for cell in program:
+        if not cell.needed and time.monotonic() > extra:
+            done.skipped.append(cell.name)
+            continue
+        try:
+            _run_cell(box, cell, done)
+        except (Stopped, Crashed) as end:
+            done.cells[cell.place] = ("", _blame(end, cell.name, done))
+            return False
+    return True
+
+
+def _run_cell(box: Box, cell: Code, done: Run) -> None:
+    """Run a cell, and note what it printed, or that it did not come back."""
+    reply = _ask(
+        box,
+        {"cell": cell.name, "source": cell.source, "answers": cell.answers},
+    )
+    if end := _ended(reply):
+        done.cells[cell.place] = ("", _blame(end, cell.name, done))
+    elif not done.tasks:
+        printed = sum(len(t) + len(e) for t, e in done.cells.values())
+        text, error = (
+            _text(reply, key)[: MAX_OUTPUT - printed]
+            for key in ("text", "error")
+        )
+        done.cells[cell.place] = (text, error)
+
+
+def _call_tasks(box: Box, tasks: Mapping[str, Task], done: Run) -> bool:
     """Call the functions that were not called yet; return whether all were."""
-    for name in cases:
+    for name, task in tasks.items():
         if name in done.tasks:
             continue
         try:
-            arguments = list(cases[name])
-            seconds = box.limits.seconds
-            box.send({"task": name, "cases": arguments, "seconds": seconds})
-            done.tasks[name] = _outcomes(
-                box.receive(patience=2), name, len(arguments), done
-            )
+            done.tasks[name] = _call_task(box, name, task, done)
         except (Stopped, Crashed) as end:
             done.tasks[name] = _blame(end, name, done)
             return False
     return True
+
+
+def _call_task(
+    box: Box, name: str, task: Task, done: Run
+) -> list[Outcome] | str:
+    """Call a function as it stood after its cell, and as long as it is wrong, later.
+
+    Returns:
+        The outcomes that are right, or else the first of a function that was written.
+    """
+    found: list[Outcome] = []
+    for state in range(STATES):
+        reply = _ask(
+            box,
+            {
+                "task": name,
+                "state": state,
+                "cases": list(task.cases),
+                "hidden": list(task.hidden),
+            },
+        )
+        if "none" in reply:
+            break
+        outcomes = _outcomes(reply, name, len(task.cases), done)
+        if isinstance(outcomes, str):
+            return found or outcomes
+        if task.right(outcomes):
+            return outcomes
+        if all(one.raised == "NotImplementedError" for one in found):
+            found = outcomes
+    return found
+
+
+def _ask(box: Box, request: dict[str, Any]) -> dict[str, Any]:
+    box.send({**request, "seconds": box.limits.seconds})
+    return box.receive(patience=2)
+
+
+def _ended(reply: dict[str, Any]) -> Exception | None:
+    """Return how a cell or a task ended before its time, if it did."""
+    if "stopped" in reply:
+        return (Late if reply.get("late") else Stopped)("took too long")
+    return Crashed() if "crashed" in reply else None
 
 
 def _blame(end: Exception, what: str, done: Run) -> str:
@@ -143,9 +250,8 @@ def _outcomes(
     reply: dict[str, Any], name: str, count: int, done: Run
 ) -> list[Outcome] | str:
     """Read the outcomes of a task; they may be anything."""
-    if "stopped" in reply:
-        end = Late if reply.get("late") else Stopped
-        return _blame(end("took too long"), name, done)
+    if end := _ended(reply):
+        return _blame(end, name, done)
     outcomes = reply.get("outcomes")
     if type(outcomes) is not list or len(outcomes) != count:
         return _blame(Crashed(), name, done)
