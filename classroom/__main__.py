@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from classroom.box import Limits
-from classroom.course import ASSIGNMENTS, open_course, start
+from classroom.course import ASSIGNMENTS, open_course, start, unlisted
 from classroom.results import Result
 
 CYCLE = """\
@@ -38,6 +38,8 @@ def run_start(options: argparse.Namespace) -> int:
     """Make the folder of a course, or add students to it."""
     course = start(options.course, options.students)
     print(f"{course.root}: {len(course.students())} students")
+    if options.students and (gone := unlisted(course, options.students)):
+        print(f"Not on this list, and still in the course: {', '.join(gone)}")
     return 0
 
 
@@ -51,15 +53,12 @@ def run_release(options: argparse.Namespace) -> int:
 
 def run_collect(options: argparse.Namespace) -> int:
     """Put submissions in: notebooks named after students, folders, zip archives."""
-    from classroom.submissions import collect
+    from classroom.collecting import collect, report
 
-    course, refused = open_course(options.course), 0
-    for one in collect(course, options.assignment, options.files):
-        print(one)
-        refused += one.refused
-    if refused:
-        print(f"{refused} refused")
-    return int(refused > 0)
+    course, assignment = open_course(options.course), options.assignment
+    return report(
+        course, assignment, collect(course, assignment, options.files)
+    )
 
 
 def run_grade(options: argparse.Namespace) -> int:

@@ -1,15 +1,18 @@
 """A course: the folder in which a teacher keeps releases, submissions and marks."""
 
 import csv
+import io
 import os
 import secrets
 import shutil
 import sys
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from nbgrader.api import Gradebook
 from nbgrader.coursedir import CourseDirectory
@@ -23,7 +26,12 @@ ASSIGNMENTS = BOOK / "book" / "assignments"
 CONFIG = "nbgrader_config.py"
 SECRET = "secret.txt"
 STUDENTS = "students.csv"
-COLUMNS = ("id", "first_name", "last_name", "email")
+ALIASES = {
+    "username": "id",
+    "id_number": "id",
+    "surname": "last_name",
+    "email_address": "email",
+}
 
 SETTINGS = '''\
 """Settings of nbgrader for this course. Its exchange and its formgrader work as usual.
@@ -44,6 +52,15 @@ c = get_config()
 c.CourseDirectory.course_id = {course!r}
 c.Autograde.exporter_class = Refuse
 '''
+
+
+class Person(NamedTuple):
+    """A student, as the list says."""
+
+    id: str
+    first_name: str
+    last_name: str
+    email: str
 
 
 @dataclass(frozen=True)
@@ -98,8 +115,20 @@ class Course:
 
     def students(self) -> list[str]:
         """Return the ids of all students, in order."""
+        return [person.id for person in self.people()]
+
+    def people(self) -> list[Person]:
+        """Return all students, in the order of their ids."""
         with self.gradebook() as gradebook:
-            return sorted(student.id for student in gradebook.students)
+            return sorted(
+                Person(
+                    student.id,
+                    student.first_name or "",
+                    student.last_name or "",
+                    student.email or "",
+                )
+                for student in gradebook.students
+            )
 
 
 def open_course(root: Path) -> Course:
@@ -107,7 +136,20 @@ def open_course(root: Path) -> Course:
     ok = (root / SECRET).is_file() and (root / CONFIG).is_file()
     hint = f"Make one with: python -m classroom start {root}"
     check(ok, "COURSE", "be the folder of a course", str(root), hint)
+    check_unseen("COURSE", root)
     return Course(root.resolve())
+
+
+def check_unseen(what: str, place: Path) -> None:
+    """Refuse a place that students' code can see in its box, or that Python is in."""
+    from classroom.box import mounted
+
+    own = [Path(sys.prefix)] if sys.prefix != sys.base_prefix else []
+    parents = [place.resolve(), *place.resolve().parents]
+    seen = [one for one in [*mounted(), *own] if one.resolve() in parents]
+    rule = "lie where no student's code can see it"
+    hint = f"{seen[0]} is seen by it." if seen else ""
+    check(not seen, what, rule, str(place), hint)
 
 
 def start(root: Path, students: Path | None = None) -> Course:
@@ -116,6 +158,7 @@ def start(root: Path, students: Path | None = None) -> Course:
     outside = root != BOOK and BOOK not in root.parents
     hint = "Marks and submissions are no part of the book."
     check(outside, "COURSE", "lie outside the book's folder", str(root), hint)
+    check_unseen("COURSE", root)
     rows = _read_students(students) if students else []
     root.mkdir(mode=0o700, parents=True, exist_ok=True)
     if students and students.resolve() != root / STUDENTS:
@@ -132,32 +175,65 @@ def enrol(course: Course, rows: Iterable[dict[str, str]]) -> None:
     """Enter students into the gradebook, or change what it says about them."""
     with course.gradebook() as gradebook:
         for row in rows:
-            more = {key: row[key] for key in COLUMNS[1:] if row.get(key)}
+            more = {key: row[key] for key in Person._fields[1:] if row.get(key)}
             gradebook.update_or_create_student(row["id"], **more)
 
 
-def check_name(what: str, name: str) -> None:
-    """Refuse a name that could not be the name of a folder everywhere."""
-    ok = (
+def is_name(name: str) -> bool:
+    """Tell whether a name could be the name of a folder everywhere."""
+    return (
         bool(name)
         and len(os.fsencode(name)) <= 100
         and all(c.isalnum() or c in "-_.@" for c in name)
         and name[0].isalnum()
     )
+
+
+def check_name(what: str, name: str) -> None:
+    """Refuse a name that could not be the name of a folder everywhere."""
     rule = "be made of letters, digits and -_.@, and begin with one of the first two"
-    check(ok, what, rule, repr(name[:100]))
+    check(is_name(name), what, rule, repr(name[:100]))
+
+
+def unlisted(course: Course, students: Path) -> list[str]:
+    """Return the students of a course who are not on a list."""
+    listed = {row["id"] for row in _read_students(students)}
+    return [one for one in course.students() if one not in listed]
 
 
 def _read_students(file: Path) -> list[dict[str, str]]:
-    with file.open(newline="", encoding="utf-8-sig") as lines:
-        rows = list(csv.DictReader(lines, skipinitialspace=True))
-    ok = bool(rows) and "id" in rows[0]
-    columns = "id, and perhaps first_name, last_name, email"
-    got = ", ".join(map(str, rows[0])) if rows else "no rows"
-    check(ok, str(file), f"be a table with the columns {columns}", got)
+    """Read a list of students, in which commas, semicolons or tabs part the columns."""
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+        titles = text.partition("\n")[0]
+        between = max(",;\t", key=titles.count)
+        table = csv.DictReader(
+            io.StringIO(text),
+            delimiter=between,
+            skipinitialspace=True,
+            restval="",
+        )
+        table.fieldnames = [_column(name) for name in table.fieldnames or []]
+        rows = list(table)
+    except (UnicodeDecodeError, csv.Error):
+        hint = 'In a spreadsheet, save it as "CSV UTF-8".'
+        check(False, str(file), "be a table in UTF-8", "something else", hint)
+        raise
+    ok = bool(rows) and table.fieldnames.count("id") == 1
+    rule = "be a table with the columns id, and perhaps first_name, last_name, email"
+    check(ok, str(file), rule, repr(titles[:200]) if rows else "no rows")
     for row in rows:
         check_name(f"{file}: id", row["id"])
+    ids = Counter(row["id"] for row in rows)
+    twice = ", ".join(one for one, number in ids.items() if number > 1)
+    check(not twice, str(file), "have each id once", f"{twice} more than once")
     return rows
+
+
+def _column(title: str) -> str:
+    """Return what a column is called here; Moodle, for one, has words of its own."""
+    name = title.strip().casefold().replace(" ", "_")
+    return ALIASES.get(name, name)
 
 
 @contextmanager

@@ -22,13 +22,21 @@ from nbgrader.exchange import ExchangeError, ExchangeFactory
 from nbgrader.utils import parse_utc
 from traitlets.config import Config
 
-from classroom.course import Course, check_name, open_course, quietly
+from classroom.collecting import report
+from classroom.course import (
+    Course,
+    check_name,
+    check_unseen,
+    open_course,
+    quietly,
+)
+from classroom.owners import Roster
 from classroom.submissions import (
-    CAREFULLY,
-    MAX_BYTES,
     STAMP,
     Collected,
-    read_open,
+    note_refusal,
+    open_file,
+    read,
     take,
     write_whole,
 )
@@ -75,11 +83,13 @@ class Exchange:
         self.course = course
         self.assignment = assignment
         self._config = _settings(course, root)
+        self.root = Path(getattr(self._nbgrader("List"), "root", course.root))
+        check_unseen("The exchange", self.root)
 
     @property
     def folder(self) -> Path:
         """The folder of this course in the exchange."""
-        return Path(self._nbgrader("List").root, self.course.root.name)
+        return self.root / self.course.root.name
 
     def release(self) -> None:
         """Put the student's version where students fetch it."""
@@ -88,19 +98,21 @@ class Exchange:
     def collect(self) -> Iterator[Collected]:
         """Put the latest submission of each student into the course."""
         latest: dict[str, Inbound] = {}
-        known = self.course.students()
+        refused: list[Collected] = []
+        roster = Roster(self.course)
         for name in self._names():
             try:
                 one = _parse(name)
                 check_name("A student's name", one.student)
-                self._check_owner(one, known)
+                self._check_owner(one, roster)
             except (ValueError, OSError) as error:
-                yield Collected(name, "", f"refused: {error}")
+                refused.append(Collected("", "refused", name, str(error)))
                 continue
             if one.student not in latest or latest[one.student].time < one.time:
                 latest[one.student] = one
-        for one in latest.values():
-            yield Collected(one.name, one.student, self._take(one, known))
+        for _, one in sorted(latest.items()):
+            yield self._take(one, roster)
+        yield from refused
 
     def feedback(self) -> Iterator[tuple[str, str]]:
         """Put each student's page where only that student's server finds it."""
@@ -129,28 +141,32 @@ class Exchange:
             if name.split("+")[1:2] == [self.assignment]
         )
 
-    def _check_owner(self, one: Inbound, known: list[str]) -> None:
+    def _check_owner(self, one: Inbound, roster: Roster) -> None:
         """Refuse what another student of the course owns."""
         owner = os.lstat(self.folder / "inbound" / one.name).st_uid
         with suppress(KeyError):
             login = pwd.getpwuid(owner).pw_name
-            others = {*known} - {one.student}
+            others = {*roster.ids} - {one.student}
             check(login not in others, "It", "be the student's", f"{login}'s")
 
-    def _take(self, one: Inbound, known: list[str]) -> str:
-        """Put a submission into the course, and say what became of it."""
-        student = one.student
+    def _take(self, one: Inbound, roster: Roster) -> Collected:
+        """Put a submission into the course, or leave a note why not."""
+        student, place = one.student, (self.course, self.assignment)
         try:
-            data, notes = self._read(one)
-            what = take(self.course, self.assignment, student, data, known)
+            data, secret = self._read(one)
+            roster.admit(student)
+            what = take(*place, student, data)
             folder = self.course.folder("submitted", self.assignment, student)
-            for name, note in notes.items():
-                write_whole(folder / name, note)
+            write_whole(folder / STAMP, str(one.time).encode())
+            write_whole(folder / SECRET, secret)
         except (ValueError, OSError) as error:
-            return f"refused: {error}"
-        return what
+            if student in roster.ids:
+                with suppress(OSError):
+                    note_refusal(*place, student, str(error))
+            return Collected(student, "refused", one.name, str(error))
+        return Collected(student, what, one.name)
 
-    def _read(self, one: Inbound) -> tuple[bytes, dict[str, bytes]]:
+    def _read(self, one: Inbound) -> tuple[bytes, bytes]:
         """Read the notebook, and what nbgrader needs to give feedback."""
         flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
         try:
@@ -158,16 +174,14 @@ class Exchange:
         except OSError:
             raise ValueError("It is not a folder.") from None
         try:
-            file = f"{self.assignment}.ipynb"
-            names = os.listdir(folder)
-            others = [name for name in names if name.endswith(".ipynb")]
-            if file not in names and len(others) == 1:
-                file = others[0]
-            data = _read_file(folder, file, MAX_BYTES)
-            secret = _read_file(folder, SECRET, MAX_NOTE)
+            file = _notebook(os.listdir(folder), f"{self.assignment}.ipynb")
+            with open_file(file, folder) as opened:
+                data = read(opened)
+            with open_file(SECRET, folder) as opened:
+                secret = read(opened, MAX_NOTE, SECRET)
         finally:
             os.close(folder)
-        return data, {STAMP: str(one.time).encode(), SECRET: secret}
+        return data, secret
 
     def _prepare(self, student: str, page: Path) -> None:
         """Put beside a page what says which submission it is about."""
@@ -196,6 +210,12 @@ class Exchange:
             )
 
 
+def check_apart(course: Course) -> None:
+    """Refuse a course or an exchange that students' code could see in its box."""
+    check_unseen("COURSE", course.root)
+    Exchange(course, "")
+
+
 def _settings(course: Course, root: Path | None) -> Config:
     """Return what nbgrader's files of settings say, for this course."""
     with chdir(course.root):
@@ -219,13 +239,14 @@ def _parse(name: str) -> Inbound:
         raise
 
 
-def _read_file(folder: int, name: str, most: int) -> bytes:
-    """Read an ordinary file of an open folder that is not too big; follow no link."""
-    try:
-        handle = os.open(name, CAREFULLY, dir_fd=folder)
-    except OSError as error:
-        raise ValueError(f"{name}: {error.strerror}.") from None
-    return read_open(handle, most, name)
+def _notebook(names: list[str], title: str) -> str:
+    """Return the notebook of a folder; a single one may have another name."""
+    found = [name for name in names if name.casefold().endswith(".ipynb")]
+    if title in found:
+        return title
+    hint = "Submit one notebook."
+    check(len(found) == 1, "It", f"have {title}", f"{len(found)} others", hint)
+    return found[0]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -251,18 +272,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(exchange: Exchange, command: str) -> int:
-    refused = 0
     if command == "release":
         exchange.release()
         print("Students can fetch it.")
     elif command == "collect":
-        for one in exchange.collect():
-            print(one)
-            refused += one.refused
+        return report(exchange.course, exchange.assignment, exchange.collect())
     else:
         for student, what in exchange.feedback():
             print(f"{student:20} {what}")
-    return int(refused > 0)
+    return 0
 
 
 if __name__ == "__main__":

@@ -1,46 +1,70 @@
-"""Submissions: put what was handed in into the course.
+"""Submissions: what was handed in, as it lies in the course.
 
-A submission is untrusted: links and archives are read with limits, and what is not as it
-should be is refused with a sentence.
+Everything here is written by strangers. A file is opened without following links, read up
+to a limit, and never parsed. The folder of a submission, ``submitted/ann/connectionism``:
+
+``connectionism.ipynb``
+    what counts.
+``timestamp.txt``
+    when it was handed in, as far as is known (see ``take``).
+``earlier/``
+    what it has replaced, each named by its time.
+``refused.txt``
+    why something else was not taken; the next good submission removes it.
 """
 
-import difflib
+import hashlib
+import io
 import os
 import stat
 import tempfile
-import zipfile
-from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
-from pathlib import Path, PurePosixPath
-from typing import NamedTuple
+from itertools import count
+from pathlib import Path
+from typing import IO, NamedTuple
 
-from classroom.course import Course, check_name, enrol
+from classroom.course import Course
 from dlcore._check import check
 
 MAX_BYTES = 20_000_000  # of a notebook
-MAX_MEMBERS = 5_000  # of an archive
-MAX_UNPACKED = 2_000_000_000  # bytes of all of them
-
+CHUNK = 1 << 20  # bytes that are looked at together
+STAMP = "timestamp.txt"  # where nbgrader keeps when something was handed in
+REFUSED_NOTE = "refused.txt"
+EARLIER = "earlier"
+OLDEST = datetime(
+    1990, 1, 1, tzinfo=UTC
+)  # archives say 1980 if they do not know
 CAREFULLY = (
     os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
 )  # to open a stranger's file
-STAMP = "timestamp.txt"  # where nbgrader keeps when something was handed in
 
 
 class Collected(NamedTuple):
-    """What became of one file that was handed in."""
+    """What became of one file that was handed in.
 
-    file: str
+    Attributes:
+        student: whose it is, if that can be told.
+        what: new, replaced or unchanged; left out, if the student's notebook was taken
+            and this was not needed; or refused.
+        file: its name.
+        why: a sentence, if it was not taken.
+    """
+
     student: str
-    what: str  # new, replaced, unchanged, or a sentence that says why it was refused
+    what: str
+    file: str
+    why: str = ""
 
     @property
     def refused(self) -> bool:
-        """Whether it was not put into the course."""
-        return self.what.startswith("refused")
+        """Whether somebody has to look after it."""
+        return self.what == "refused"
 
     def __str__(self) -> str:
-        return printable(f"{self.student or '?':20} {self.what:12} {self.file}")
+        why = f": {self.why}" if self.why else ""
+        return printable(
+            f"{self.student or '?':20} {self.what:9} {self.file}{why}"
+        )
 
 
 def printable(text: str) -> str:
@@ -51,173 +75,134 @@ def printable(text: str) -> str:
     )
 
 
-def collect(
-    course: Course, assignment: str, sources: Iterable[Path]
-) -> Iterator[Collected]:
-    """Put notebooks, folders and zip archives of them into the course."""
-    known = course.students()
-    for source in sources:
-        for name, data in _open(source):
-            file = f"{source}: {name}" if name != str(source) else name
-            student = _student(name, assignment)
-            try:
-                if isinstance(data, Exception):
-                    raise data
-                _check_one(student, _folders(source, name), known)
-                what = take(course, assignment, student, data, known)
-            except (ValueError, OSError) as error:
-                what = f"refused: {error}"
-            yield Collected(file, student, what)
-
-
 def take(
     course: Course,
     assignment: str,
     student: str,
     data: bytes,
-    known: list[str],
+    came: datetime | None = None,
 ) -> str:
-    """Put the submission of a student into the course, and say what became of it.
+    """Put the notebook of a student into the course: new, replaced or unchanged.
 
     Args:
         course: the course.
         assignment: the name of the assignment.
-        student: the id of the student, as somebody claims.
+        student: the id of the student.
         data: the notebook.
-        known: the students; if there is no list of them, the student is added.
+        came: the time of the file: at best when it was saved or handed in. Students can
+            set it. If it cannot be true, the time of collecting stands for it.
     """
-    _check_student(student, known if course.has_list else None)
-    if student not in known:
-        enrol(course, [{"id": student}])
-        known.append(student)
-    return _put(course, assignment, student, data)
+    look(io.BytesIO(data))
+    file = course.notebook("submitted", assignment, student)
+    file.with_name(REFUSED_NOTE).unlink(missing_ok=True)
+    there = os.path.lexists(file)
+    if there and _same(file, data):
+        return "unchanged"
+    if there:
+        _keep(file)
+    write_whole(file, data)
+    now = datetime.now(UTC)
+    time = came if came and OLDEST < came <= now else now
+    text = time.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    write_whole(file.with_name(STAMP), f"{text}\n".encode())
+    return "replaced" if there else "new"
 
 
-def _open(source: Path) -> Iterator[tuple[str, bytes | Exception]]:
-    """Yield the names and bytes of all notebooks in a file, folder or archive."""
+def note_refusal(
+    course: Course, assignment: str, student: str, why: str
+) -> None:
+    """Leave a sentence where the notebook would be, for the status of the student."""
+    folder = course.folder("submitted", assignment, student)
+    text = printable(why).encode("utf-8", "replace")
+    write_whole(folder / REFUSED_NOTE, text + b"\n")
+
+
+def look(file: IO[bytes]) -> str:
+    """Return the digest of a notebook, and refuse what is none or is too big.
+
+    Nothing is parsed: a notebook begins with a brace and has the word "cells" in it. All
+    else is found when it is graded, where a strange text can do no harm.
+    """
+    digest, size, named, before = hashlib.sha256(), 0, False, b""
+    while part := file.read(CHUNK):
+        plain = part.replace(b"\0", b"")  # as if all were one byte a letter
+        begins = plain.lstrip(b"\xef\xbb\xbf\xff\xfe \t\r\n").startswith(b"{")
+        if not size and not begins:
+            raise ValueError("It is called a notebook, but it is none.")
+        size += len(part)
+        check_size(size)
+        named = named or b'"cells"' in before + plain
+        before = plain[-len(b'"cells"') :]
+        digest.update(part)
+    if not size:
+        raise ValueError("It is empty.")
+    if not named:
+        raise ValueError("It is called a notebook, but it has no cells.")
+    return digest.hexdigest()
+
+
+def open_file(file: Path | str, folder: int | None = None) -> IO[bytes]:
+    """Open an ordinary file, perhaps in an open folder, and follow no link."""
     try:
-        if source.is_symlink():
-            raise ValueError("It is a link.")
-        if source.is_dir():
-            for file in sorted(source.rglob("*.ipynb")):
-                if ".ipynb_checkpoints" not in file.parts:
-                    yield str(file), _try_read(file)
-        elif zipfile.is_zipfile(source):
-            yield from _open_zip(source)
-        else:
-            yield str(source), _try_read(source)
-    except (OSError, ValueError, zipfile.BadZipFile) as error:
-        yield str(source), ValueError(str(error))
-
-
-def _open_zip(source: Path) -> Iterator[tuple[str, bytes | Exception]]:
-    with zipfile.ZipFile(source) as archive:
-        members = archive.infolist()
-        few = len(members) <= MAX_MEMBERS
-        check(few, "An archive", f"have ≤ {MAX_MEMBERS} files", len(members))
-        size = sum(min(member.file_size, MAX_BYTES) for member in members)
-        fits = size <= MAX_UNPACKED
-        check(fits, "An archive", f"hold ≤ {MAX_UNPACKED:,} bytes", f"{size:,}")
-        for member in members:
-            name = member.filename
-            hidden = (
-                name.startswith("__MACOSX/") or ".ipynb_checkpoints" in name
-            )
-            if name.endswith(".ipynb") and not hidden:
-                yield name, _try_member(archive, member)
-
-
-def _try_member(
-    archive: zipfile.ZipFile, member: zipfile.ZipInfo
-) -> bytes | Exception:
-    path = PurePosixPath(member.filename)
-    if stat.S_ISLNK(member.external_attr >> 16):
-        return ValueError("It is a link.")
-    if path.is_absolute() or ".." in path.parts:
-        return ValueError("It leads out of the archive.")
-    try:
-        with archive.open(member) as file:
-            return _at_most(file.read(MAX_BYTES + 1))
-    except Exception as error:  # zipfile raises many kinds on broken members
-        return ValueError(f"It cannot be unpacked: {error}")
-
-
-def _try_read(file: Path) -> bytes | Exception:
-    try:
-        return read_file(file)
-    except (OSError, ValueError) as error:
-        return error
+        handle = os.open(file, CAREFULLY, dir_fd=folder)
+    except OSError as error:
+        raise ValueError(f"It cannot be opened: {error.strerror}.") from None
+    opened = os.fdopen(handle, "rb")
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        opened.close()
+        raise ValueError("It is not an ordinary file.")
+    return opened
 
 
 def read_file(file: Path) -> bytes:
     """Read an ordinary file that is not too big, and follow no link."""
-    try:
-        handle = os.open(file, CAREFULLY)
-    except OSError as error:
-        raise ValueError(f"It cannot be opened: {error.strerror}.") from None
-    return read_open(handle)
+    with open_file(file) as opened:
+        return read(opened)
 
 
-def read_open(
-    handle: int, most: int = MAX_BYTES, what: str = "A notebook"
+def read(
+    opened: IO[bytes], most: int = MAX_BYTES, what: str = "A notebook"
 ) -> bytes:
-    """Read and close what was opened, if it is an ordinary file that is not too big."""
-    with os.fdopen(handle, "rb") as opened:
-        ordinary = stat.S_ISREG(os.fstat(handle).st_mode)
-        check(ordinary, what, "be a file", "something else")
-        return _at_most(opened.read(most + 1), most, what)
-
-
-def _at_most(
-    data: bytes, most: int = MAX_BYTES, what: str = "A notebook"
-) -> bytes:
-    check(len(data) <= most, what, f"have ≤ {most:,} bytes", "more")
+    """Read what is not too big."""
+    data = opened.read(most + 1)
+    check_size(len(data), most, what)
     return data
 
 
-def _student(name: str, assignment: str) -> str:
-    """Guess whose a notebook is: by its name, or by its folder's."""
-    path = PurePosixPath(name)
-    folders = [part for part in path.parent.parts if part != assignment]
-    if path.stem != assignment:
-        return path.stem
-    return folders[-1] if folders else ""
+def check_size(
+    size: int, most: int = MAX_BYTES, what: str = "A notebook"
+) -> None:
+    """Refuse what is too big."""
+    check(size <= most, what, f"have ≤ {most:,} bytes", "more")
 
 
-def _folders(source: Path, name: str) -> list[str]:
-    """Return the names of a source and of the folders in it that lead to a notebook."""
-    path = PurePosixPath(name)
-    inside = path.relative_to(source) if path.is_relative_to(source) else path
-    return [source.stem, *inside.parent.parts]
+def _same(file: Path, data: bytes) -> bool:
+    try:
+        return read_file(file) == data
+    except ValueError:
+        return False
 
 
-def _check_one(student: str, folders: list[str], known: list[str]) -> None:
-    """Refuse a notebook that one student named after another."""
-    others = {*folders} & {*known} - {student}
-    got = f"a notebook of {student!r} from {', '.join(map(repr, others))}"
-    check(not others, "It", "be of one student", got)
+def _keep(file: Path) -> None:
+    """Keep what is about to be replaced, under its time."""
+    time, places = _time(file), file.parent / EARLIER
+    names = (f"{time}-{n}.ipynb" if n else f"{time}.ipynb" for n in count())
+    kept = next(places / n for n in names if not os.path.lexists(places / n))
+    try:
+        write_whole(kept, read_file(file))
+    except ValueError:  # a link, or too big to be read
+        places.mkdir(exist_ok=True)
+        os.replace(file, kept)
 
 
-def _check_student(student: str, known: list[str] | None) -> None:
-    hint = "Name the file, or its folder, after the student."
-    check(bool(student), "A notebook", "say whose it is", "only a title", hint)
-    check_name("A student's name", student)
-    if known is not None and student not in known:
-        near = difflib.get_close_matches(student, known, 1)
-        hint = f"Is it {near[0]}?" if near else "Add the student to the list."
-        check(False, "A student", "be on the list", repr(student), hint)
-
-
-def _put(course: Course, assignment: str, student: str, data: bytes) -> str:
-    """Write a submission so that it is there as a whole, or not at all."""
-    file = course.notebook("submitted", assignment, student)
-    before = _try_read(file) if os.path.lexists(file) else None
-    if before == data:
-        return "unchanged"
-    write_whole(file, data)
-    now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-    write_whole(file.with_name(STAMP), f"{now}\n".encode())
-    return "new" if before is None else "replaced"
+def _time(file: Path) -> str:
+    """Return when a notebook was handed in, or else when it was written."""
+    try:
+        text = read_file(file.with_name(STAMP)).decode("ascii")
+        stamped = datetime.fromisoformat(text[:19]).replace(tzinfo=UTC)
+    except ValueError:
+        stamped = datetime.fromtimestamp(os.lstat(file).st_mtime, UTC)
+    return stamped.strftime("%Y-%m-%dT%H-%M-%SZ")
 
 
 def write_whole(file: Path, data: bytes) -> None:

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from pathlib import Path
 
 import nbformat
 import pytest
@@ -10,8 +11,8 @@ from nbgrader.coursedir import CourseDirectory
 from nbgrader.exchange import ExchangeFactory
 from traitlets.config import Config
 
-from classroom.course import Course, enrol
-from classroom.exchange import Exchange, main
+from classroom.course import Course, check_unseen, enrol
+from classroom.exchange import Exchange, check_apart, main
 
 ASSIGNMENT = "connectionism"
 NAME = f"{ASSIGNMENT}.ipynb"
@@ -64,7 +65,10 @@ def put(folder, notebook, secret="s"):
 def taken(exchange):
     found = list(exchange.collect())
     assert all(f"{one}".encode().decode().isprintable() for one in found)
-    return {one.file: one.what for one in found}
+    return {
+        one.file: one.what + (f": {one.why}" if one.why else "")
+        for one in found
+    }
 
 
 @pytest.mark.usefixtures("boxes")
@@ -122,9 +126,16 @@ def test_links_are_not_followed(exchange, inbound, solved, tmp_path):
     assert taken(exchange) == {
         f"ann{OLD}": "new",
         f"bob{OLD}": "refused: It is not a folder.",
-        f"eve{OLD}": f"refused: {NAME}: Too many levels of symbolic links.",
+        f"eve{OLD}": "refused: It cannot be opened: "
+        "Too many levels of symbolic links.",
     }
-    assert os.listdir(exchange.course.root / "submitted") == ["ann"]
+    kept = exchange.course.root / "submitted"
+    assert [file.name for file in sorted(kept.glob("*/*/*"))] == [
+        NAME,
+        "submission_secret.txt",
+        "timestamp.txt",
+        *("refused.txt", "refused.txt"),
+    ]
 
 
 def test_strange_folders_stop_nobody(exchange, inbound, solved):
@@ -155,6 +166,9 @@ def test_the_latest_submission_counts(exchange, inbound, solved, empty):
     assert nbformat.read(folder / NAME, 4) == solved
     shutil.rmtree(inbound / f"ann{NEW}")
     assert taken(exchange) == {f"ann{OLD}": "replaced"}
+    (kept,) = (folder / "earlier").iterdir()
+    assert kept.name == "2030-01-01T00-00-00Z.ipynb"
+    assert nbformat.read(kept, 4) == solved
 
 
 def test_what_another_student_owns_is_refused(
@@ -173,6 +187,45 @@ def test_what_another_student_owns_is_refused(
     what = taken(exchange)
     assert what[f"ann{NEW}"] == "refused: It must be the student's; got bob's."
     assert what[f"bob{OLD}"] == "unchanged"
+    folder = exchange.course.folder("submitted", ASSIGNMENT, "ann")
+    assert not (folder / "refused.txt").exists()
+
+
+def test_what_is_no_notebook_replaces_none(exchange, inbound, solved, capsys):
+    put(inbound / f"ann{OLD}", solved)
+    taken(exchange)
+    put(inbound / f"ann{NEW}", solved)
+    (inbound / f"ann{NEW}" / NAME).write_text("Rar!")
+    put(inbound / f"bob{NEW}", solved)
+    (inbound / f"bob{NEW}" / NAME).rename(inbound / f"bob{NEW}" / "b.IPYNB")
+    shared = ["--exchange", str(exchange.root)]
+    course = exchange.course
+    assert main(["collect", str(course.root), ASSIGNMENT, *shared]) == 1
+    *_, last = capsys.readouterr().out.splitlines()
+    assert last == (
+        "1 new, 0 replaced, 0 unchanged, 1 refused; "
+        "3 of 5 students have handed in nothing."
+    )
+    folder = course.folder("submitted", ASSIGNMENT, "ann")
+    assert nbformat.read(folder / NAME, 4) == solved
+    note = "It is called a notebook, but it is none.\n"
+    assert (folder / "refused.txt").read_text() == note
+    shutil.rmtree(inbound / f"ann{NEW}")
+    assert taken(exchange)[f"ann{OLD}"] == "unchanged"
+    assert not (folder / "refused.txt").exists()
+
+
+def test_no_exchange_lies_where_students_code_can_see_it(
+    course, tmp_path, monkeypatch
+):
+    check_unseen("The exchange", Path("/usr/local/share/nbgrader/exchange"))
+    monkeypatch.setattr("classroom.box.mounted", lambda: [tmp_path / "seen"])
+    with pytest.raises(ValueError, match="The exchange must lie where no"):
+        Exchange(course, ASSIGNMENT, tmp_path / "seen" / "exchange")
+    with (course.root / "nbgrader_config.py").open("a") as settings:
+        settings.write(f"c.Exchange.root = {str(tmp_path / 'seen')!r}\n")
+    with pytest.raises(ValueError, match="The exchange must lie where no"):
+        check_apart(course)
 
 
 def test_a_course_that_was_not_released_is_refused(course, tmp_path, capsys):
