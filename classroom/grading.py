@@ -18,7 +18,6 @@ from typing import TypeVar
 import nbformat
 from nbformat import NotebookNode
 
-from classroom import flags
 from classroom.assignment import Assignment, is_test, read, role
 from classroom.autograded import build, changed
 from classroom.box import Limits, why_not
@@ -27,6 +26,7 @@ from classroom.gradebook import record
 from classroom.reading import (
     MISSING,
     Cell,
+    Reader,
     Submission,
     examine,
     handed_in,
@@ -126,6 +126,7 @@ class Grader:
         with (
             _only_one(self.course, self.name),
             self.course.gradebook() as self._gradebook,
+            Reader() as self._reader,
             ThreadPoolExecutor(jobs) as pool,
         ):
             running: dict[Future[Run], Job] = {}
@@ -152,7 +153,7 @@ class Grader:
 
     def _begin(self, student: str, again: bool) -> Job | Result:
         """Return a job for a submission that has to be run, or else its result."""
-        submission = examine(self.course, self.name, student)
+        submission = examine(self.course, self.name, student, self._reader)
         if submission.status == MISSING:
             return Result(student, MISSING, submission.note)
         key = digest(self._version, student, submission.digest)
@@ -242,7 +243,7 @@ class Grader:
         recipe = self.assignment.recipes[name]
         if any(one.raised == NOT_ALLOWED for one in outcomes):
             names = " and ".join(recipe.without)
-            result.flags.append(f"{name} calls {names}")
+            result.flags.append(f"{name} calls what is hidden")
             result.said[name] = f"{name}: It should do without {names}."
             return
         if judge(recipe.task, cases, outcomes).passed:
@@ -336,16 +337,16 @@ class Grader:
     def _flags(self, job: Job) -> Iterator[str]:
         """Yield what the teacher may want to look at."""
         sources = [cell.source for cell in job.program if cell.place >= 0]
-        if sum(map(len, sources)) > flags.MAX_SOURCE:
-            yield "there is too much code to look for names in it"
-            sources = []
         recipes = self.assignment.recipes
-        names = {one for r in recipes.values() for one in r.without}
-        used = flags.uses(sources, names)
-        for name, recipe in recipes.items():
-            for one in recipe.without:
-                if one in used:
-                    yield f"{name} should do without {one}"
+        unwanted = {name: list(r.without) for name, r in recipes.items()}
+        try:
+            used = self._reader.uses(sources, unwanted)
+        except ValueError as error:
+            yield f"its code cannot be looked at: {error}"
+            used = {}
+        for name, found in used.items():
+            for one in found:
+                yield f"{name} should do without {one}"
         handed_out = {
             role(cell, "grade_id"): cell.source.strip()
             for cell in self.release.cells

@@ -1,12 +1,16 @@
 """Look at a submitted notebook before anything is run.
 
-Of a notebook only the cells' kinds, sources and ids are kept.
+Of a notebook only the cells' kinds, sources and ids are kept. Another program takes it
+apart, within limits.
 """
 
 import hashlib
 import json
 import os
-from collections.abc import Iterator
+import selectors
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -14,12 +18,11 @@ from typing import Any, NamedTuple
 
 from nbgrader.utils import parse_utc
 
-from classroom.course import Course
-from classroom.submissions import STAMP, read_file
-from dlcore._check import check
+from classroom.course import BOOK, Course
+from classroom.submissions import REFUSED_NOTE, STAMP, read_file
 
-MAX_CELLS = 2_000
-MAX_SOURCE = 1_000_000  # characters of one cell
+READER = Path(__file__).with_name("reader.py")
+PATIENCE = 120  # seconds on the clock for one notebook
 
 MISSING, CORRUPT, REFUSED = "missing", "corrupt", "refused"
 
@@ -51,28 +54,106 @@ class Submission:
     flags: tuple[str, ...] = ()
 
 
-def examine(course: Course, assignment: str, student: str) -> Submission:
+class Reader:
+    """A program with limits that reads what strangers wrote; use it in a ``with``."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> "Reader":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end()
+
+    def cells(self, data: bytes) -> tuple[tuple[Cell, ...], tuple[str, ...]]:
+        """Return the cells of a notebook, and what is unusual about it."""
+        found = self._ask({"bytes": len(data)}, data)
+        return tuple(Cell(*cell) for cell in found["cells"]), tuple(
+            found["flags"]
+        )
+
+    def uses(
+        self, sources: Iterable[str], names: Mapping[str, Sequence[str]]
+    ) -> dict[str, list[str]]:
+        """Return for each function those of its dotted names that its code uses."""
+        found = self._ask({"sources": list(sources), "names": dict(names)})
+        uses: dict[str, list[str]] = found["uses"]
+        return uses
+
+    def _ask(
+        self, request: dict[str, Any], data: bytes = b""
+    ) -> dict[str, Any]:
+        """Return the answer; raise ``ValueError`` with a sentence if it is refused."""
+        process = self._process = self._process or subprocess.Popen(
+            [sys.executable, "-I", "-B", str(READER), str(BOOK)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(json.dumps(request).encode() + b"\n" + data)
+        process.stdin.flush()
+        with selectors.DefaultSelector() as selector:
+            selector.register(process.stdout, selectors.EVENT_READ)
+            in_time = selector.select(PATIENCE)
+        if not in_time:
+            self._end()
+            raise ValueError("It takes too long to read.")
+        answer: dict[str, Any] = json.loads(process.stdout.readline())
+        if "refused" in answer:
+            raise ValueError(answer["refused"])
+        return answer
+
+    def _end(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.communicate()
+            self._process = None
+
+
+def examine(
+    course: Course,
+    assignment: str,
+    student: str,
+    reader: Reader | None = None,
+) -> Submission:
     """Read the submission of a student, as far as it can be read."""
+    if reader is None:
+        with Reader() as reader:
+            return examine(course, assignment, student, reader)
     folder = course.folder("submitted", assignment, student)
     try:
         if any(place.is_symlink() for place in (folder.parent, folder)):
             raise ValueError("The folder is a link.")
         if not folder.is_dir():
             return Submission(MISSING, "Nothing was handed in.")
+        refused = _refused(folder)
         file, flags = _find(folder, assignment)
         if file is None:
+            if refused:
+                raise ValueError(refused)
             return Submission(MISSING, "There is no notebook.")
         data = read_file(file)
     except (ValueError, OSError) as error:
         return Submission(REFUSED, str(error), _digest(str(error).encode()))
+    if refused:
+        flags.append(f"something later was refused: {refused}")
     try:
-        notebook = json.loads(data)
-        cells = _cells(notebook)
-    except (ValueError, RecursionError) as error:
-        note = f"It cannot be read as a notebook: {str(error)[:200]}"
+        cells, more = reader.cells(data)
+    except ValueError as error:
+        note = f"It cannot be read as a notebook: {error}"
         return Submission(CORRUPT, note, _digest(data))
-    more = [*flags, *_look(notebook, cells)]
-    return Submission("", "", _digest(data), tuple(cells), tuple(more))
+    digest = _digest(data + refused.encode())
+    return Submission("", "", digest, cells, (*flags, *more))
+
+
+def is_there(course: Course, assignment: str, student: str) -> bool:
+    """Tell whether a student handed something in, whatever it is."""
+    folder = course.folder("submitted", assignment, student)
+    return os.path.lexists(folder) and (
+        not folder.is_dir() or any(folder.iterdir())
+    )
 
 
 def handed_in(course: Course, assignment: str, student: str) -> datetime | None:
@@ -96,6 +177,13 @@ def submitted(course: Course, assignment: str) -> list[str]:
     )
 
 
+def _refused(folder: Path) -> str:
+    """Return why something that was handed in is not in the folder, if it is so."""
+    if not os.path.lexists(folder / REFUSED_NOTE):
+        return ""
+    return read_file(folder / REFUSED_NOTE).decode(errors="replace").strip()
+
+
 def _find(folder: Path, assignment: str) -> tuple[Path | None, list[str]]:
     """Find the notebook of a submission; a single one may have another name."""
     file = folder / f"{assignment}.ipynb"
@@ -109,45 +197,6 @@ def _find(folder: Path, assignment: str) -> tuple[Path | None, list[str]]:
     if others:
         return others[0], [f"the notebook is called {others[0].name[:80]!r}"]
     return None, []
-
-
-def _cells(notebook: Any) -> list[Cell]:
-    """Return the cells of a notebook of format 4; refuse what is none."""
-    ok = type(notebook) is dict and type(notebook.get("cells")) is list
-    check(ok, "A notebook", "have cells", "something else")
-    few = len(notebook["cells"]) <= MAX_CELLS
-    check(few, "A notebook", f"have ≤ {MAX_CELLS} cells", "more")
-    return [_cell(cell) for cell in notebook["cells"]]
-
-
-def _cell(cell: Any) -> Cell:
-    check(
-        type(cell) is dict, "A cell", "have a kind and a source", "no entries"
-    )
-    kind, source = cell.get("cell_type"), cell.get("source")
-    if type(source) is list and all(type(line) is str for line in source):
-        source = "".join(source)
-    ok = type(kind) is str and type(source) is str
-    check(ok, "A cell", "have a kind and a source", "others")
-    short = len(source) <= MAX_SOURCE
-    check(short, "A cell", f"have ≤ {MAX_SOURCE:,} characters", len(source))
-    role = cell.get("metadata")
-    role = role.get("nbgrader") if type(role) is dict else None
-    grade_id = role.get("grade_id") if type(role) is dict else None
-    clean = source.encode("utf-8", "replace").decode()
-    return Cell(kind, clean, grade_id if type(grade_id) is str else "")
-
-
-def _look(notebook: dict[str, Any], cells: list[Cell]) -> Iterator[str]:
-    """Yield what is unusual about a notebook that can be read."""
-    ids = [cell.grade_id for cell in cells if cell.grade_id]
-    if len(set(ids)) < len(ids):
-        yield "cells were copied, ids appear twice"
-    kernel = notebook.get("metadata")
-    for key in ("kernelspec", "language"):
-        kernel = kernel.get(key) if type(kernel) is dict else None
-    if type(kernel) is str and kernel.lower() != "python":
-        yield f"the kernel's language is {kernel[:40]!r}"
 
 
 def _digest(data: bytes) -> str:
