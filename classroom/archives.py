@@ -23,6 +23,7 @@ from dlcore._check import check
 MAX_MEMBERS = 200_000  # of a folder or an archive; they are only counted
 MAX_NAME = 1_000  # characters, with all folders
 NOISE = {"__MACOSX", ".DS_Store", "Thumbs.db", "desktop.ini"}
+WINDOWS = 0  # the system that made a member
 UTF_8 = 0x800  # the flag of a member whose name is in UTF-8
 
 
@@ -72,7 +73,7 @@ def _near(source: Path) -> tuple[str, ...]:
 
 def _in_folder(source: Path) -> Iterator[Piece]:
     number = 0
-    for place, folders, files in os.walk(source):
+    for place, folders, files in os.walk(source, onerror=_stop):
         folders[:] = sorted(name for name in folders if not _hidden(name))
         links = [f for f in folders if os.path.islink(os.path.join(place, f))]
         number += len(files)
@@ -85,6 +86,10 @@ def _in_folder(source: Path) -> Iterator[Piece]:
             names = tuple(map(composed, (source.resolve().name, *inside)))
             if not _noise(names):
                 yield _on_disk(file, source, names)
+
+
+def _stop(error: OSError) -> None:
+    raise error
 
 
 def _on_disk(file: Path, source: Path, names: tuple[str, ...]) -> Piece:
@@ -105,7 +110,7 @@ def _in_archive(source: Path, stack: ExitStack) -> Iterator[Piece]:
         archive = stack.enter_context(
             zipfile.ZipFile(stack.enter_context(open_file(source)))
         )
-    except (OSError, ValueError, zipfile.BadZipFile) as error:
+    except Exception as error:  # zipfile raises many kinds
         yield _refused(source, f"It cannot be opened as an archive: {error}")
         return
     members = archive.infolist()
@@ -139,14 +144,16 @@ def _too_many() -> str:
 def _name(member: zipfile.ZipInfo) -> str:
     """Return the name of a member as its writer meant it.
 
-    Windows may write backslashes. macOS writes UTF-8 without saying so, which is then
-    taken for the letters of an old PC.
+    Windows may write backslashes between folders; elsewhere they are letters like others.
+    macOS writes UTF-8 without saying so, which is then taken for the letters of an old PC.
     """
     name = member.orig_filename
+    if member.create_system == WINDOWS:
+        name = name.replace("\\", "/")
     if not member.flag_bits & UTF_8:
         with suppress(UnicodeError):
             name = name.encode("cp437").decode("utf-8")
-    return composed(name.replace("\\", "/"))
+    return composed(name)
 
 
 def _wrong(member: zipfile.ZipInfo, name: str) -> str:
@@ -162,7 +169,7 @@ def _wrong(member: zipfile.ZipInfo, name: str) -> str:
 
 
 def _time(member: zipfile.ZipInfo) -> datetime | None:
-    """Return the time of a member, which is in the time zone of nobody knows whom: ours."""
+    """Return the time of a member; archives know no time zones, so it is taken for ours."""
     try:
         return datetime(*member.date_time).astimezone(UTC)
     except (ValueError, OverflowError):
