@@ -4,10 +4,16 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from classroom.box import Limits
-from classroom.course import ASSIGNMENTS, open_course, start, unlisted
-from classroom.results import Result
+
+if (
+    TYPE_CHECKING
+):  # what a command needs it imports itself: nbgrader takes a second
+    from classroom.course import Course
+    from classroom.marks import Row
+    from classroom.results import Result
 
 CYCLE = """\
 A course from Monday to Friday:
@@ -36,6 +42,8 @@ submission, or on a machine that holds nothing else.
 
 def run_start(options: argparse.Namespace) -> int:
     """Make the folder of a course, or add students to it."""
+    from classroom.course import start, unlisted
+
     course = start(options.course, options.students)
     print(f"{course.root}: {len(course.students())} students")
     if options.students and (gone := unlisted(course, options.students)):
@@ -47,7 +55,7 @@ def run_release(options: argparse.Namespace) -> int:
     """Make the student's version of an assignment."""
     from classroom.release import release
 
-    print(release(open_course(options.course), options.assignment))
+    print(release(_course(options), options.assignment))
     return 0
 
 
@@ -55,7 +63,7 @@ def run_collect(options: argparse.Namespace) -> int:
     """Put submissions in: notebooks named after students, folders, zip archives."""
     from classroom.collecting import collect, report
 
-    course, assignment = open_course(options.course), options.assignment
+    course, assignment = _course(options), options.assignment
     return report(
         course, assignment, collect(course, assignment, options.files)
     )
@@ -64,38 +72,45 @@ def run_collect(options: argparse.Namespace) -> int:
 def run_grade(options: argparse.Namespace) -> int:
     """Run the submissions in a box and enter their marks."""
     from classroom.grading import Grader
+    from classroom.marks import rows, summary
 
     if not options.boxed:
         print(RISK, file=sys.stderr)
-    course = open_course(options.course)
+    course = _course(options)
     limits = Limits(seconds=options.seconds)
     grader = Grader(course, options.assignment, limits, options.boxed)
     results = grader.grade(
         options.student, options.again, options.jobs, _progress
     )
-    most = sum(grader.assignment.points.values())
-    _table(
-        ("student", "status", f"of {most:g}", ""),
-        [(r.student, r.status, f"{r.score:g}", _remark(r)) for r in results],
-    )
+    found = rows(course, options.assignment, {r.student: r for r in results})
+    _show(found)
+    print(summary(found))
     print(f"Logs: {course.root / 'results' / options.assignment}")
     return int(any(r.status == "not graded" for r in results))
 
 
 def run_feedback(options: argparse.Namespace) -> int:
     """Write a page with marks, results and hints for each student."""
-    from classroom.feedback import feedback
+    from classroom.feedback import UNCHANGED, WRITTEN, feedback
 
-    count = failed = 0
-    course = open_course(options.course)
-    for student, page in feedback(course, options.assignment):
-        if isinstance(page, Exception):
-            print(f"{student}: no page. {page}")
+    count = dict.fromkeys((WRITTEN, UNCHANGED), 0)
+    failed = 0
+    for student, page, what in feedback(
+        _course(options),
+        options.assignment,
+        options.student,
+        options.again,
+        options.jobs,
+    ):
+        if page is None:
+            print(f"{student}: no page. {what}")
             failed += 1
-        else:
+            continue
+        count[what] += 1
+        if what == WRITTEN:
             print(page)
-            count += 1
-    print(f"{count} pages")
+    said = [f"{number} {what}" for what, number in count.items()]
+    print(", ".join([*said, *([f"{failed} failed"] if failed else [])]))
     return int(failed > 0)
 
 
@@ -103,47 +118,56 @@ def run_marks(options: argparse.Namespace) -> int:
     """Show the marks of everyone, with a status beside each, or export them."""
     from classroom.marks import export, marks
 
-    rows = marks(open_course(options.course), options.assignment)
+    rows = marks(_course(options), options.assignment)
     if options.csv:
         export(rows, options.csv)
         print(f"{options.csv}: {len(rows)} rows")
-        return 0
-    _table(
-        ("student", "assignment", "status", "points", "", ""),
-        [
-            (
-                *(row.student, row.assignment, row.status),
-                f"{row.points:g} of {row.most:g}",
-                "written answer waits" if row.written else "",
-                "; ".join(filter(None, (row.note, row.flags))),
-            )
-            for row in rows
-        ],
-    )
+    else:
+        _show(rows)
     return 0
 
 
 def run_verify(options: argparse.Namespace) -> int:
     """Check instructors' notebooks before they are handed out."""
     from classroom.assignment import read
+    from classroom.course import ASSIGNMENTS
     from classroom.verify import verify
 
     wrong = 0
     for file in options.notebooks or sorted(ASSIGNMENTS.glob("*.ipynb")):
         path = file if file.suffix else ASSIGNMENTS / f"{file}.ipynb"
-        sentences = list(verify(read(path)))
+        try:
+            sentences = list(verify(read(path)))
+        except ValueError as error:
+            sentences = [str(error)]
         wrong += len(sentences)
         print(f"{path.stem}: {'not ready' if sentences else 'ready'}")
         print("".join(f"  {said}\n" for said in sentences), end="")
     return int(wrong > 0)
 
 
-def _remark(result: Result) -> str:
-    mistakes = [f"{task}: {name}" for task, name in result.mistakes.items()]
-    return "; ".join(filter(None, (result.note, *result.flags, *mistakes)))
+def _course(options: argparse.Namespace) -> "Course":
+    from classroom.course import open_course
+
+    return open_course(options.course)
 
 
-def _progress(result: Result, done: int, of: int) -> None:
+def _show(rows: "Sequence[Row]") -> None:
+    """Print marks."""
+    _table(
+        ("student", "assignment", "status", "points", "", ""),
+        [
+            (
+                *(row.student, row.assignment, row.status, row.total),
+                "written answer waits" if row.written else "",
+                row.remark,
+            )
+            for row in rows
+        ],
+    )
+
+
+def _progress(result: "Result", done: int, of: int) -> None:
     """Show on a terminal how far it is, elsewhere a line for each submission."""
     text = f"{done} of {of}: {result.student} {result.status}"
     if sys.stderr.isatty():
@@ -200,18 +224,7 @@ def _parser() -> argparse.ArgumentParser:
     added = command(run_collect, "")
     added.add_argument("files", nargs="+", type=Path, metavar="FILE")
     added = command(run_grade, "")
-    added.add_argument(
-        "--student",
-        action="append",
-        default=[],
-        help="grade only this one; repeat it for more",
-    )
-    added.add_argument(
-        "--again", action="store_true", help="also what has a result already"
-    )
-    added.add_argument(
-        "--jobs", type=int, default=2, help="submissions at a time (default: 2)"
-    )
+    _chosen(added, "submissions", "also what has a result already")
     added.add_argument(
         "--seconds",
         type=float,
@@ -224,12 +237,27 @@ def _parser() -> argparse.ArgumentParser:
         action="store_false",
         help=f"do without bubblewrap. {' '.join(RISK.split())}",
     )
-    command(run_feedback, "")
+    added = command(run_feedback, "")
+    _chosen(added, "pages", "also what has not changed")
     added = command(run_marks, "?")
     added.add_argument("--csv", type=Path, metavar="FILE", help="write a table")
     added = command(run_verify)
     added.add_argument("notebooks", nargs="*", type=Path, metavar="ASSIGNMENT")
     return parser
+
+
+def _chosen(command: argparse.ArgumentParser, what: str, again: str) -> None:
+    """Let a command take some students, what it has done already, several at a time."""
+    command.add_argument(
+        "--student",
+        action="append",
+        default=[],
+        help="only this one; repeat it for more",
+    )
+    command.add_argument("--again", action="store_true", help=again)
+    command.add_argument(
+        "--jobs", type=int, default=2, help=f"{what} at a time (default: 2)"
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -18,6 +18,7 @@ import hashlib
 import inspect
 import io
 import json
+import re
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
@@ -34,6 +35,7 @@ from dlcore.answers import Case, Task, differ
 from dlcore.assignment import pack
 from dlcore.plain import Outcome, call, encode
 
+MARK = re.compile(r"### (BEGIN|END) (SOLUTION|HIDDEN TESTS)")
 VARIANTS = 8  # of the visible cases; the student's name chooses one
 Function = Callable[..., Any]
 
@@ -211,6 +213,8 @@ def read(file: Path) -> Assignment:
         notebook = nbformat.read(file, as_version=4)
     except (ValueError, OSError) as error:
         raise ValueError(f"{file} must be a notebook; {error}.") from None
+    for i, cell in enumerate(notebook.cells):
+        _check_marks(f"{file.name}, {place(i, cell)}", cell.source)
     register = Register()
     namespace = {
         "__name__": "__main__",
@@ -219,7 +223,7 @@ def read(file: Path) -> Assignment:
     }
     for i, cell in enumerate(notebook.cells):
         if cell.cell_type == "code":
-            _run(f"{file.name}, cell {i}", cell.source, namespace)
+            _run(f"{file.name}, {place(i, cell)}", cell.source, namespace)
     points = {
         cell.metadata.nbgrader.grade_id: float(cell.metadata.nbgrader.points)
         for cell in notebook.cells
@@ -239,9 +243,36 @@ def role(cell: NotebookNode, name: str) -> Any:
     return cell.metadata.get("nbgrader", {}).get(name)
 
 
+def place(i: int, cell: NotebookNode) -> str:
+    """Return where a cell is, for people, who count from one; or rather its id."""
+    name = role(cell, "grade_id")
+    return f"cell {i + 1} ({name})" if name else f"cell {i + 1}"
+
+
 def is_test(cell: NotebookNode) -> bool:
     """Tell whether a cell holds the test of a task."""
     return bool(role(cell, "grade") and not role(cell, "solution"))
+
+
+def _check_marks(where: str, source: str) -> None:
+    """Refuse a cell in which the marks around what is not handed out do not match."""
+    begun = ""
+    for line in source.splitlines():
+        found = MARK.search(line)
+        if found is None:
+            continue
+        edge, what = found.groups()
+        end = f"### END {begun}"
+        if edge == "BEGIN":
+            check(not begun, where, f"have {end} before {found[0]}", "none")
+            begun = what
+        else:
+            rule = end if begun else f"### BEGIN {what}"
+            check(
+                begun == what, where, f"have {rule} before {found[0]}", "none"
+            )
+            begun = ""
+    check(not begun, where, f"have ### END {begun}", "none")
 
 
 def _run(where: str, source: str, namespace: dict[str, Any]) -> None:

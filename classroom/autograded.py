@@ -1,9 +1,9 @@
 """Put the instructor's cells, a student's answers and the results into one notebook.
 
-It is the notebook that nbgrader's formgrader and its feedback show. Its tests are those of
-the release, without hidden parts, its outputs are texts, and HTML, links and pictures in
-answers are shown as they were written, not rendered. What is very long is cut: it would
-keep the converter busy for hours.
+It is the notebook that nbgrader's formgrader shows, and of which pages of feedback are made.
+Its tests are those of the release, without hidden parts, its outputs are texts, and HTML,
+links and pictures in answers are shown as they were written, not rendered. What is very long
+is cut: it would keep nbgrader's converter busy for hours.
 """
 
 import re
@@ -16,9 +16,13 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 
 from classroom.assignment import is_test, role
+from classroom.facts import STATUS
 from classroom.reading import Cell, Submission
 
-ACTIVE = re.compile(r"<(?=[A-Za-z/!?])|\](?=[(:])")  # begins a tag, or a link
+ACTIVE = re.compile(  # begins a tag, a link or an address
+    r"<(?=[A-Za-z/!?])|\](?=[(:])|:(?=//)|\bwww(?=\.)"
+)
+BREAK = "\N{WORD JOINER}"  # cannot be seen
 WIDTH = 84  # characters of a line that fit the page
 MAX_CELL = 20_000  # characters that are shown of a cell
 MAX_SHOWN = 200_000  # and of all cells together
@@ -46,7 +50,7 @@ def build(
     parts.pop(None, None)
     submission = replace(submission, cells=tuple(_cut(submission.cells)))
     answers = changed(release, submission)
-    nodes = [new_markdown_cell(harmless(title))] if title else []
+    nodes = [_status(title)] if title else []
     for place, cell in enumerate(submission.cells):
         part = parts.get(cell.grade_id)
         if part is not None and part.cell_type == cell.kind:
@@ -115,9 +119,14 @@ def _own_text(
 def harmless(text: str) -> str:
     """Return a text in which no HTML and no link is active in the reader's browser.
 
-    A blank does it, and leaves formulas and code as they are meant.
+    A character that cannot be seen does it, and leaves the text as it is read.
     """
-    return ACTIVE.sub(r"\g<0> ", text)
+    return ACTIVE.sub(rf"\g<0>{BREAK}", text)
+
+
+def _status(title: str) -> NotebookNode:
+    """Return the cell that tells the status; a page of feedback does without it."""
+    return new_markdown_cell(harmless(title), metadata={"tags": [STATUS]})
 
 
 def _cut(cells: Iterable[Cell]) -> Iterator[Cell]:

@@ -1,10 +1,21 @@
 """Write marks into nbgrader's gradebook, and read them from it."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from nbgrader.api import Grade, Gradebook, MissingEntry
+from nbgrader.api import (
+    Assignment,
+    BaseCell,
+    Comment,
+    Grade,
+    Gradebook,
+    GradeCell,
+    SubmittedAssignment,
+    SubmittedNotebook,
+)
+from sqlalchemy.orm import Query
 
 
 class Mark(NamedTuple):
@@ -13,6 +24,40 @@ class Mark(NamedTuple):
     score: float
     most: float
     waiting: bool  # for a mark by hand
+
+
+class Entry(NamedTuple):
+    """What the gradebook says about one task or written answer."""
+
+    score: float
+    most: float
+    by_hand: bool
+    waits: bool
+
+
+@dataclass
+class Sheet:
+    """What the gradebook says about one student and one assignment.
+
+    Attributes:
+        came: when the submission was handed in, without a time zone.
+        entries: the marks by the ids of their cells.
+        comments: what was written by hand, by the ids of the cells it is about.
+    """
+
+    came: datetime | None = None
+    entries: dict[str, Entry] = field(default_factory=dict)
+    comments: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def mark(self) -> Mark:
+        """All marks together."""
+        entries = self.entries.values()
+        return Mark(
+            sum(entry.score for entry in entries),
+            sum(entry.most for entry in entries),
+            any(entry.waits for entry in entries),
+        )
 
 
 def record(
@@ -63,18 +108,54 @@ def _set(
     """Enter the mark of one cell: a task, or an answer to be marked by hand."""
     written = grade.name not in scores and grade.name in answers
     grade.auto_score = None if written else scores.get(grade.name, 0.0)
-    unmarked = grade.manual_score is None or rewritten
-    grade.needs_manual_grade = written and unmarked
+    waits = grade.manual_score is None or grade.needs_manual_grade or rewritten
+    grade.needs_manual_grade = written and waits
 
 
 def mark(gradebook: Gradebook, assignment: str, student: str) -> Mark | None:
     """Return what the gradebook says about a submission, if it knows of one."""
-    try:
-        submission = gradebook.find_submission(assignment, student)
-    except MissingEntry:
-        return None
-    return Mark(
-        submission.score,
-        submission.max_score,
-        submission.needs_manual_grade,
+    sheet = sheets(gradebook, assignment).get(student)
+    return sheet.mark if sheet else None
+
+
+def sheets(gradebook: Gradebook, assignment: str) -> dict[str, Sheet]:
+    """Return the marks and comments of all who handed in, by student."""
+    who = SubmittedAssignment.student_id
+    rows = gradebook.db.query(who, SubmittedAssignment.timestamp)
+    found = {student: Sheet(came) for student, came in _about(rows, assignment)}
+    rows = _within(
+        gradebook.db.query(
+            *(who, GradeCell.name, GradeCell.max_score, Grade.score),
+            *(Grade.manual_score, Grade.needs_manual_grade),
+        ).join(Grade, Grade.cell_id == GradeCell.id),
+        Grade,
     )
+    for student, name, most, score, by_hand, waits in _about(rows, assignment):
+        entry = Entry(score, most, by_hand is not None, waits)
+        found[student].entries[name] = entry
+    rows = _within(
+        gradebook.db.query(who, BaseCell.name, Comment.manual_comment)
+        .join(Comment, Comment.cell_id == BaseCell.id)
+        .filter(Comment.manual_comment != ""),
+        Comment,
+    )
+    for student, name, text in _about(rows, assignment):
+        found[student].comments[name] = text
+    return found
+
+
+def _within(rows: Query[Any], part: Any) -> Query[Any]:
+    """Connect rows about parts of a notebook with the submission it belongs to."""
+    return rows.join(
+        SubmittedNotebook, part.notebook_id == SubmittedNotebook.id
+    ).join(
+        SubmittedAssignment,
+        SubmittedNotebook.assignment_id == SubmittedAssignment.id,
+    )
+
+
+def _about(rows: Query[Any], assignment: str) -> Query[Any]:
+    """Return those rows about submissions that are about one assignment."""
+    return rows.join(
+        Assignment, SubmittedAssignment.assignment_id == Assignment.id
+    ).filter(Assignment.name == assignment)

@@ -6,6 +6,7 @@ from typing import Any
 
 from nbformat import NotebookNode
 from nbgrader.converters import GenerateAssignment
+from nbgrader.converters.base import NbGraderException
 from nbgrader.preprocessors import (
     CheckCellMetadata,
     ClearHiddenTests,
@@ -53,8 +54,9 @@ class Tidy(NbGraderPreprocessor):
 
 
 class Release(GenerateAssignment):
-    """nbgrader's converter with one more step."""
+    """nbgrader's converter with two more steps, which keeps what went wrong."""
 
+    failure: BaseException | None = None
     visible = Unicode(help="The visible cases, packed.")
     preprocessors = List(
         [
@@ -78,6 +80,14 @@ class Release(GenerateAssignment):
         """Hand the visible cases on to the steps."""
         resources = super().init_single_notebook_resources(notebook_filename)
         return {**resources, "visible": self.visible}
+
+    def convert_single_notebook(self, notebook_filename: str) -> None:
+        """Take the steps."""
+        try:
+            super().convert_single_notebook(notebook_filename)
+        except Exception as error:
+            self.failure = error.__context__ or error
+            raise
 
 
 def checks_cell(notebook: NotebookNode) -> NotebookNode:
@@ -114,11 +124,17 @@ def release(course: Course, name: str) -> Path:
 def release_read(course: Course, assignment: Assignment) -> Path:
     """Make the student's version of an assignment that was read."""
     checks_cell(assignment.notebook)
-    visible = assignment.visible()
-    with quietly():
-        Release(
-            coursedir=course.directory(assignment.name),
-            visible=visible,
-            force=True,
-        ).start()
+    converter = Release(
+        coursedir=course.directory(assignment.name),
+        visible=assignment.visible(),
+        force=True,
+    )
+    try:
+        with quietly():
+            converter.start()
+    except NbGraderException as error:
+        why = converter.failure or error
+        raise ValueError(
+            f"{assignment.name} cannot be released. {why}"
+        ) from None
     return course.notebook("release", assignment.name)

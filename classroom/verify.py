@@ -18,7 +18,14 @@ from typing import Any
 import nbformat
 from nbformat import NotebookNode
 
-from classroom.assignment import VARIANTS, Assignment, Recipe, is_test, role
+from classroom.assignment import (
+    VARIANTS,
+    Assignment,
+    Recipe,
+    is_test,
+    place,
+    role,
+)
 from classroom.course import BOOK, start
 from classroom.release import release_read
 from dlcore.answers import Case, Verdict, judge
@@ -75,7 +82,7 @@ def _structure(assignment: Assignment) -> Iterator[str]:
 
 
 def _cell(i: int, cell: NotebookNode) -> Iterator[str]:
-    here = f"Cell {i}"
+    here = f"C{place(i, cell)[1:]}"
     if cell.cell_type == "code" and (cell.outputs or cell.execution_count):
         yield f"{here} has outputs. Clear them: they may show the solution."
     if is_test(cell):
@@ -172,7 +179,11 @@ def _student_version(assignment: Assignment) -> Iterator[str]:
         file = course.notebook("source", assignment.name)
         file.parent.mkdir(parents=True)
         nbformat.write(assignment.notebook, file)
-        released = release_read(course, assignment)
+        try:
+            released = release_read(course, assignment)
+        except ValueError as error:
+            yield str(error)
+            return
         text = released.read_text(encoding="utf-8")
         notebook = nbformat.reads(text, as_version=4)
     if len(text) > MAX_BYTES:

@@ -15,7 +15,6 @@ from classroom import grading, results
 from classroom.__main__ import main
 from classroom.box import Limits
 from classroom.course import BOOK
-from classroom.feedback import feedback
 from classroom.grading import Grader
 from classroom.marks import marks
 from classroom.running import Run
@@ -311,53 +310,6 @@ def test_command_says_what_is_missing(course, capsys):
     assert "release" in capsys.readouterr().err
     assert main(["marks", str(course.root / "nowhere")]) == 2
     assert "python -m classroom start" in capsys.readouterr().err
-
-
-def test_page_of_a_student_runs_no_script(course, solved):
-    find(solved := answer(solved), "no-unit").source = (
-        "<script>alert(1)</script><img src=x onerror=alert(2)> **mine** $i<n$\n"
-        "[a](javascript:alert(3)) [b](&#106;avascript:alert(3)) [c][c]\n\n"
-        "[c]: javascript:alert(3)\n\n<javascript:alert(3)>"
-    )
-    submit(course, "ann", solved, NAME)
-    Grader(course, NAME).grade()
-    ((_, page),) = feedback(course, NAME)
-    text = page.read_text(encoding="utf-8")
-    assert "<strong>mine</strong> $i&lt; n$" in text
-    assert "alert(1)</script>" not in text
-    assert "onerror=alert" not in text.replace(
-        "&lt; img src=x onerror=alert", ""
-    )
-    assert 'href="javascript' not in text
-
-
-def test_picture_in_an_answer_stops_no_page(course, solved):
-    """Pictures that are pasted into a notebook are no part of its text."""
-    find(
-        solved := answer(solved), "no-unit"
-    ).source = "See ![mine](attachment:mine.png)."
-    submit(course, "ann", solved, NAME)
-    Grader(course, NAME).grade()
-    ((_, page),) = feedback(course, NAME)
-    assert "attachment:mine.png" in page.read_text(encoding="utf-8")
-
-
-def test_page_that_cannot_be_made_stops_no_other(course, solved, capsys):
-    for student in ("ann", "bob"):
-        submit(course, student, solved, NAME)
-    Grader(course, NAME).grade()
-    course.notebook("autograded", NAME, "ann").write_text("{}")
-    assert main(["feedback", str(course.root), NAME]) == 1
-    said = capsys.readouterr().out
-    assert "ann: no page" in said
-    assert "1 pages" in said
-    assert [
-        s for s, page in feedback(course, NAME) if page == page_of(course, s)
-    ] == ["bob"]
-
-
-def page_of(course, student):
-    return course.folder("feedback", NAME, student) / f"{NAME}.html"
 
 
 def test_endless_text_is_cut(course, solved):
