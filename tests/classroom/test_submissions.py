@@ -148,7 +148,9 @@ def test_two_different_notebooks_of_one_student_are_refused(
     files = {"ann.ipynb": OTHER, "bob.ipynb": OTHER}
     sources = [
         spread(tmp_path / "in", **files),
-        pack(tmp_path / "in.zip", **{f"Ann Arbor_1_{MOODLE}/x.ipynb": DATA}),
+        pack(
+            tmp_path / "in.zip", **{f"Ann Arbor_1_{MOODLE}/{NAME}.ipynb": DATA}
+        ),
     ]
     found = gather(listed, *sources[::order])
     assert found == [("ann", "refused"), ("ann", "refused"), ("bob", "new")]
@@ -211,6 +213,17 @@ def test_what_is_no_notebook_replaces_none(listed, tmp_path, name, data, why):
         take(listed, NAME, "ann", OTHER)
     folder = listed.folder("submitted", NAME, "ann")
     assert not (folder / REFUSED_NOTE).exists()
+
+
+def test_whoever_is_refused_is_not_missing(listed, tmp_path):
+    gather(listed, spread(tmp_path / "in", **{"ann.pdf": b"%PDF"}))
+    seen = examine(listed, NAME, "ann")
+    assert (seen.status, seen.note) == (
+        "refused",
+        "ann.pdf: It must be a notebook (.ipynb); got 'ann.pdf'.",
+    )
+    gather(listed, spread(tmp_path / "in", **{"ann.ipynb": DATA}))
+    assert examine(listed, NAME, "ann").status == ""
 
 
 def test_archives_in_archives_are_listed(listed, tmp_path):
@@ -364,6 +377,8 @@ def test_big_notebooks_cost_only_their_student(listed, tmp_path, monkeypatch):
         (f"arborann_LATE_12345_678910_{NAME}-1.ipynb", "ann"),
         ("evanseve_1_2_burnsbob_3_4_x.ipynb", "eve"),
         ("evanseve_1_2_bob.ipynb", "eve"),
+        (f"evanseve_1_2_Bob Burns_3_{MOODLE}x.ipynb", "eve"),
+        ("evanseve_1_2_x_bob_attempt_2026-01-01-12-00-00_x.ipynb", "eve"),
         ("nobody_1_2_bob.ipynb", ""),
         (f"submissions_2026_01_15/bob/{NAME}.ipynb", "bob"),
         # by Blackboard
