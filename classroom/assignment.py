@@ -211,8 +211,9 @@ def read(file: Path) -> Assignment:
     """Read an instructor's notebook, and run its code."""
     try:
         notebook = nbformat.read(file, as_version=4)
-    except (ValueError, OSError) as error:
-        raise ValueError(f"{file} must be a notebook; {error}.") from None
+    except (ValueError, OSError, nbformat.ValidationError) as error:
+        why = str(error).partition("\n")[0]
+        raise ValueError(f"{file} must be a notebook; {why}.") from None
     for i, cell in enumerate(notebook.cells):
         _check_marks(f"{file.name}, {place(i, cell)}", cell.source)
     register = Register()
