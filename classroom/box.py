@@ -31,6 +31,7 @@ PROGRAMS = ("bwrap", "prlimit", "setpriv")
 RUNNER = Path(__file__).with_name("runner.py")
 INSIDE = Path("/box")
 LIBRARIES = ("lib", "lib64")  # the folders of a prefix that Python needs
+WRITABLE = ("tmp", "dev/shm")
 ENVIRONMENT = {
     "PATH": "/usr/local/bin:/usr/bin:/bin",
     "HOME": "/tmp",
@@ -482,19 +483,18 @@ def _sizes(file: Path, names: Sequence[str]) -> int:
 
 def _sockets(pid: int) -> int:
     """Return how many sockets there are in a box."""
-    with suppress(OSError, ValueError, IndexError):
-        youngest, *_ = _family(pid)
-        text = Path(f"/proc/{youngest.pid}/net/sockstat").read_text()
-        return int(text.split()[2])
+    for process in _family(pid)[:-1]:
+        with suppress(OSError, ValueError, IndexError):
+            text = Path(f"/proc/{process.pid}/net/sockstat").read_text()
+            return int(text.split()[2])
     return 0
 
 
 def _names(pid: int) -> int:
     """Return how many files there are in the fuller of the places to write to."""
-    counts = [0]
-    for process in _family(pid)[:1]:
-        for place in ("tmp", "dev/shm"):
-            with suppress(OSError):
-                found = os.statvfs(f"/proc/{process.pid}/root/{place}")
-                counts.append(found.f_files - found.f_ffree)
-    return max(counts)
+    for process in _family(pid)[:-1]:
+        root = Path(f"/proc/{process.pid}/root")
+        with suppress(OSError):
+            found = [os.statvfs(root / place) for place in WRITABLE]
+            return max(one.f_files - one.f_ffree for one in found)
+    return 0

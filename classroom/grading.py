@@ -22,6 +22,7 @@ from classroom.assignment import Assignment, is_test, read, role
 from classroom.autograded import build, changed
 from classroom.box import Limits, why_not
 from classroom.course import Course
+from classroom.exchange import check_apart
 from classroom.gradebook import record
 from classroom.reading import (
     MISSING,
@@ -47,6 +48,7 @@ from classroom.running import Budget, Code, Run, Task, run
 from classroom.submissions import write_whole
 from dlcore._check import check
 from dlcore.answers import NOT_WRITTEN, Case, judge
+from dlcore.plain import Outcome
 
 VERSION = 3  # of the grader; change it when results may change
 
@@ -94,6 +96,7 @@ class Grader:
             why = why_not()
             hint = "Install bubblewrap; `grade --help` says what else there is."
             check(not why, "The box", "work on this machine", why, hint)
+            check_apart(course)
         self.course = course
         self.name = name
         self.assignment: Assignment = read(source)
@@ -220,7 +223,8 @@ class Grader:
         result.answers = {name: digest(text) for name, text in answers.items()}
         for name, cases in job.cases.items():
             self._judge_task(name, cases, done, result)
-        result.flags += [*job.submission.flags, *self._flags(job)]
+        flags = [*job.submission.flags, *result.flags, *self._flags(job)]
+        result.flags = list(dict.fromkeys(flags))
         if done.stopped or done.crashed or done.skipped:
             crashed = not done.stopped and not done.skipped
             result.status = CRASHED if crashed else STOPPED
@@ -241,10 +245,11 @@ class Grader:
             result.said[name] = f"{name}: {outcomes}"
             return
         recipe = self.assignment.recipes[name]
-        if any(one.raised == NOT_ALLOWED for one in outcomes):
-            names = " and ".join(recipe.without)
-            result.flags.append(f"{name} calls what is hidden")
-            result.said[name] = f"{name}: It should do without {names}."
+        if hidden := _called(outcomes, recipe.without):
+            result.flags += [
+                f"{name} should do without {one}" for one in hidden
+            ]
+            result.said[name] = f"{name}: It should do without {hidden[0]}."
             return
         if judge(recipe.task, cases, outcomes).passed:
             result.scores[name] = self.assignment.points[name]
@@ -373,6 +378,16 @@ def _safely(
     except Exception as error:
         note = f"{type(error).__name__}: {error}"
         return Result(student, NOT_GRADED, note[:500])
+
+
+def _called(outcomes: list[Outcome], hidden: Sequence[str]) -> list[str]:
+    """Return the hidden modules that a function has called."""
+    said = [one.why for one in outcomes if one.raised == NOT_ALLOWED]
+    return [
+        name
+        for name in hidden
+        if any(why.startswith(f"{NOT_ALLOWED}: {name}") for why in said)
+    ]
 
 
 def _what_happened(done: Run) -> str:

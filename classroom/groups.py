@@ -15,7 +15,7 @@ from pathlib import Path
 TREE = Path("/sys/fs/cgroup")
 OURS = Path("/proc/self/cgroup")
 ENTER = ["sh", "-c", 'echo $$ > "$0" && exec "$@"']  # a group, then a command
-# The files of a group, and what is written to them; not every kernel has all.
+# The files of a group, and what is written to them; not every kernel has the second.
 FIRST_VERSION = {
     "memory.limit_in_bytes": "{}",
     "memory.memsw.limit_in_bytes": "{}",
@@ -58,9 +58,10 @@ def _make(memory: int) -> Path | None:
     except OSError:
         return None
     try:
-        for name, value in settings.items():
-            if (place / name).exists():
-                (place / name).write_text(value.format(memory))
+        (limit, value), (swap, more) = settings.items()
+        (place / limit).write_text(value.format(memory))
+        if (place / swap).exists():
+            (place / swap).write_text(more.format(memory))
     except OSError:
         place.rmdir()
         return None

@@ -20,7 +20,7 @@ from typing import Any, BinaryIO
 MAX_CELLS = 2_000
 MAX_SOURCE = 1_000_000  # characters of one cell
 MEMORY = 1 << 30
-SECONDS = 10
+SECONDS = 5
 
 
 def take_apart(notebook: Any) -> dict[str, Any]:

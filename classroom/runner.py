@@ -197,8 +197,8 @@ def _disarm(value: Any, module: str) -> None:
         value.__code__ = value.__code__.replace(
             co_code=REFUSAL.co_code,
             co_consts=tuple(
-                NotAllowedHere if isinstance(value, str) else value
-                for value in REFUSAL.co_consts
+                NotAllowedHere(module) if type(constant) is str else constant
+                for constant in REFUSAL.co_consts
             ),
             co_names=(),
             co_stacksize=REFUSAL.co_stacksize,
@@ -346,6 +346,10 @@ class Desk:
 
     def _ask(self, name: str, request: dict[str, Any]) -> dict[str, Any]:
         """Hand a request to a process, and wait for its reply or its end."""
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(
+                -1, os.WNOHANG
+            )  # the first head, which had its successor
         self.number += 1
         data = _line({**request, "number": self.number})
         way, heard = self.ways[name], b""

@@ -111,6 +111,8 @@ def run(
     end = start + budget.left
     extra = end - (1 - EXTRA) * budget.whole
     for restart in range(1 + RESTARTS):
+        if time.monotonic() > end:
+            break
         left = [
             cell
             for cell in program

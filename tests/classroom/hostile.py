@@ -144,7 +144,53 @@ def _magics(notebook: NotebookNode) -> None:
     cell.source = "%%time\n%matplotlib inline\n" + cell.source
 
 
+def _scratch(notebook: NotebookNode) -> None:
+    notebook.cells += [
+        new_code_cell("np = 5; sum = 3; range = None"),
+        new_code_cell("import numpy\nnumpy.sum = numpy.dot = None"),
+        new_code_cell("def hebb(X):\n    return 'only a trial'"),
+    ]
+
+
+def _answers_below(notebook: NotebookNode) -> None:
+    """Leave two answers as they were handed out, and write them into new cells."""
+    for name in ("hebb", "energy"):
+        cell = find(notebook, f"{name}-answer")
+        notebook.cells.append(new_code_cell(cell.source))
+        cell.source = f"def {name}(*a):\n    raise NotImplementedError"
+    notebook.cells.append(new_code_cell("np = 5"))
+
+
+def _helper_below(notebook: NotebookNode) -> None:
+    """Let an answer use a function of a later cell, as after running cells again."""
+    cell = find(notebook, "hebb-answer")
+    source = cell.source.replace("def hebb(", "def helper(")
+    cell.source = "def hebb(X):\n    return helper(X)"
+    notebook.cells.append(new_code_cell(source))
+
+
+def _unused_imports(notebook: NotebookNode) -> None:
+    cell = find(notebook, "hebb-answer")
+    cell.source = "from dlcore.hopfield import hebbian\n" + cell.source
+    notebook.cells.append(new_code_cell("hebb(np.eye(3)), hebbian(np.eye(3))"))
+
+
 HONEST = {
+    "scratch cells at the end": edited(_scratch, FULL),
+    "answers in new cells": edited(_answers_below, FULL),
+    "a helper in a later cell": edited(_helper_below, FULL),
+    "imports to compare with": edited(_unused_imports, FULL),
+    "a thread that goes on": spoil(
+        "import threading, time\n"
+        "threading.Thread(target=time.sleep, args=(99,), daemon=True).start()"
+    ),
+    "processes that go on": spoil(
+        "import os, time\nfor _ in range(9):\n"
+        "    if os.fork() == 0: time.sleep(99)"
+    ),
+    "a figure in each cell": spoil(
+        "import matplotlib.pyplot as plt\nplt.plot([1, 2]); plt.show()"
+    ),
     "as it should be": edited(lambda n: None, FULL),
     "cells copied": edited(_copied, FULL),
     "cells in another order": edited(_backwards, FULL),
@@ -168,7 +214,7 @@ TAMPERING = {
         "import os, pathlib\n"
         "found = []\n"
         "for top, folders, files in os.walk('/'):\n"
-        "    folders[:] = [f for f in folders if f not in ('usr', 'proc', 'lib')]\n"
+        "    folders[:] = [f for f in folders if f not in ('proc', 'site-packages')]\n"
         "    found += [f for f in files if 'connectionism' in f"
         " or f in ('secret.txt', 'gradebook.db')]\n"
         "print('FOUND', found)",
@@ -312,7 +358,40 @@ ANY_STATUS = {
     *("patched json", "patched builtins", "very large", "threads without end"),
 }
 
+
+def heavy(code: str, count: int) -> Case:
+    """A solved notebook with some cells before and behind each answer that go on."""
+
+    def make(empty, solved):
+        notebook = copy.deepcopy(solved)
+        cells = [new_code_cell(code) for _ in range(count)]
+        notebook.cells = [*notebook.cells[:4], *cells[::2], *notebook.cells[4:]]
+        notebook.cells += cells[1::2]
+        return notebook
+
+    return Case(make, FULL, "stopped")
+
+
 BREAKING = {
+    "heavy cells": heavy("while True: pass", 5),
+    "cells that sleep": heavy("import time; time.sleep(999)", 5),
+    "sockets without end": spoil(
+        "import socket, time\npairs = [socket.socketpair() for _ in range(50)]\n"
+        "for a, b in pairs:\n"
+        "    a.setblocking(False)\n"
+        "    try:\n"
+        "        while True: a.send(b'x' * 60_000)\n"
+        "    except OSError: pass\n"
+        "time.sleep(99)",
+        FULL,
+        "stopped",
+    ),
+    "names of files without end": spoil(
+        "import time\nfor i in range(30_000): open(f'/tmp/{i}', 'w').close()\n"
+        "time.sleep(99)",
+        FULL,
+        "stopped",
+    ),
     "endless loop in a cell": spoil("while True: pass", FULL, "stopped"),
     "sleeps past the limit": spoil(
         "import time; time.sleep(999)", FULL, "stopped"
@@ -351,11 +430,11 @@ BREAKING = {
         "stolen = []\n"
         "threading.Thread(target=steal, daemon=True).start()"
     ),
-    "fork bomb": spoil("import os\nwhile True: os.fork()", 0, "crashed"),
+    "fork bomb": spoil("import os\nwhile True: os.fork()", FULL, "crashed"),
     "threads without end": spoil(
         "import threading, time\n"
         "while True: threading.Thread(target=time.sleep, args=(99,)).start()",
-        0,
+        FULL,
         "crashed",
     ),
     "too much memory": spoil("hoard = bytearray(3 << 30)"),

@@ -5,15 +5,16 @@ import os
 import platform
 import subprocess
 import sys
+import time
 
 import pytest
 import torch
 
-from classroom import box, calls
+from classroom import box, calls, runner
 from classroom.box import Box, Crashed, Limits, Stopped
 from classroom.course import BOOK
 from classroom.runner import plain_python
-from classroom.running import Broken, Code, Task
+from classroom.running import Broken, Budget, Code, Task
 from classroom.running import run as run_codes
 from dlcore.plain import Outcome, encode
 
@@ -188,8 +189,7 @@ def test_tensors_cross_the_box():
 def test_cells_that_run_again_after_a_task_say_nothing():
     cells = [
         "import os, time\nstarted = time.monotonic()\nprint(started)",
-        "def end():\n    os.kill(-1, 9)\n"
-        "def start():\n    return started",
+        "def end():\n    os.kill(-1, 9)\ndef start():\n    return started",
     ]
     tasks = {"end": [encode(())], "start": [encode(())]}
     done = run(list(enumerate(cells)), tasks, Limits())
@@ -296,3 +296,190 @@ def test_all_cells_together_have_a_limit():
 def test_all_outputs_together_have_a_limit():
     done = run([(i, "print('x' * 9_000)") for i in range(40)], {}, Limits())
     assert sum(len(text) for text, _ in done.cells.values()) == 200_000
+
+
+def test_of_the_system_only_libraries_are_in_the_box():
+    (said,) = ask(
+        "import os\n"
+        "print(sorted(os.listdir('/')), sorted(os.listdir('/usr')))\n"
+        "print(len(os.listdir('/usr/bin')), os.path.exists('/usr/local/share'))\n"
+    )
+    top, programs = said.splitlines()
+    assert "'etc'" not in top
+    assert "'share'" not in top
+    number, shared = programs.split()
+    assert int(number) <= 1 + len(box.PROGRAMS)
+    assert shared == "False"
+
+
+@pytest.mark.parametrize(
+    ("cell", "what"),
+    [
+        ("import socket\nx = [socket.socketpair() for _ in range(50)]", "sockets"),
+        ("for i in range(12_000): open(f'/tmp/{i}', 'w').close()", "files"),
+        ("for i in range(12_000): open(f'/dev/shm/{i}', 'w').close()", "files"),
+    ],
+)  # fmt: skip
+def test_what_belongs_to_no_process_is_counted(cell, what):
+    waits = f"{cell}\nimport time; time.sleep(99)"
+    done = run([(0, "x = 1"), (1, waits), (2, "print(x)")], {}, Limits())
+    assert done.stopped == ["cell 1"]
+    assert f"too many {what}" in done.cells[1][1]
+    assert done.cells[2][0] == "1\n"
+
+
+@pytest.mark.parametrize("family", ["AF_INET", "AF_INET6", "AF_NETLINK"])
+def test_sockets_reach_no_other_machine_and_hold_little(family):
+    (said,) = ask(
+        "import socket\nours, theirs = socket.socketpair()\n"
+        "tries = [\n"
+        f"    lambda: socket.socket(socket.{family}, socket.SOCK_DGRAM),\n"
+        "    lambda: ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 22),\n"
+        "    lambda: ours.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 22),\n"
+        "]\n"
+        "for one in tries:\n"
+        "    try: one(); print('done')\n"
+        "    except OSError as error: print(error.errno)"
+    )
+    assert said.split() == [str(errno.EPERM)] * 3
+
+
+def test_what_has_arrived_is_read_before_the_clock(monkeypatch):
+    """This process may be held up, by another thread, until the time is over."""
+    real, slept = box._usage, []
+
+    def held_up(*arguments):
+        if not slept:
+            slept.append(time.sleep(4))
+        return real(*arguments)
+
+    with Box(Limits(seconds=1)) as opened:
+        send(opened, "import time; time.sleep(1)\nprint('in time')", 1)
+        monkeypatch.setattr(box, "_usage", held_up)
+        assert opened.receive()["text"] == "in time\n"
+    assert slept
+
+
+def test_time_in_which_nobody_looks_does_not_count(monkeypatch):
+    watch = box._Watch(os.getpid(), Limits(seconds=1), 1e9, 1.0, False)
+    now = [watch.last]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    now[0] += 100
+    watch.look()
+    for _ in range(2):
+        now[0] += 0.9
+        watch.look()
+    now[0] += 0.9
+    with pytest.raises(Stopped):
+        watch.look()
+
+
+def test_pages_that_are_shared_count_once():
+    """Five hundred megabytes, in the head and in what is kept for eight tasks."""
+    names = [f"f{i}" for i in range(8)]
+    cells = ["data = bytearray(b'x') * (500 << 20)"]
+    cells += [f"def {name}():\n    return len(data)" for name in names]
+    tasks = {name: [encode(())] for name in names}
+    done = run(list(enumerate(cells)), tasks, Limits())
+    assert {one.value for [one] in done.tasks.values()} == {500 << 20}
+    assert not done.stopped
+
+
+def test_answers_are_called_as_they_stood_after_their_cell():
+    program = [
+        Code(0, "k = 2\ndef f():\n    return k", "one", ("f",)),
+        Code(1, "k = 3\ndef f():\n    return 'a trial'", "two"),
+        Code(2, "k = 4\ndef g():\n    return h()", "three"),
+        Code(3, "def h():\n    return k", "four"),
+    ]
+    seen: dict[str, list[object]] = {"f": [], "g": []}
+
+    def never(name):
+        return lambda outcomes: seen[name].append(outcomes[0].value)
+
+    tasks = {name: Task([encode(())], (), never(name)) for name in seen}
+    run_codes(program, tasks, Limits())
+    assert seen == {"f": [2, "a trial", "a trial"], "g": [None, 4]}
+
+
+def test_cells_that_no_answer_needs_cost_no_answer():
+    sleeps = [
+        Code(i, "import time; time.sleep(99)", f"cell {i}", (), False)
+        for i in range(9)
+    ]
+    answer = Code(9, "def f():\n    return 1", "cell 9", ("f",))
+    limits = Limits(seconds=0.5, patience=12)
+    done = run_codes([*sleeps, answer], {"f": Task([encode(())])}, limits)
+    assert done.tasks["f"] == [Outcome(1)]
+    assert done.stopped
+    assert done.skipped
+
+
+def test_all_runs_together_have_one_budget():
+    sleeps = [Code(i, "import time; time.sleep(99)", f"{i}") for i in range(9)]
+    budget = Budget(2)
+    for _ in range(2):
+        done = run_codes(sleeps, {"f": Task([])}, Limits(seconds=1), budget)
+        assert done.tasks["f"] == "It was not reached."
+    assert budget.left <= 0
+    assert not done.cells
+
+
+HIDDEN = """
+import dlcore.hopfield, functools, importlib
+from dlcore.hopfield import hebbian
+name = 'dl' 'core.hop' 'field'
+def imported(X): return importlib.import_module(name).hebbian(X)
+def by_hand(X): return __import__(name, fromlist=['hebbian']).hebbian(X)
+def attribute(X): return dlcore.hopfield.hebbian(X)
+def copied(X, f=hebbian): return f(X)
+bound = functools.partial(hebbian)
+def gathered(X):
+    import gc
+    fs = [o for o in gc.get_objects() if getattr(o, '__name__', '') == 'hebbian']
+    return fs[0](X)
+def own(X): return X.T @ X
+"""
+
+
+def test_modules_that_a_task_does_without_are_hidden():
+    argument = encode((torch.ones(2, 2).numpy(),))
+    names = ["imported", "by_hand", "attribute", "copied", "bound", "gathered"]
+    tasks = {name: Task([argument], ["dlcore.hopfield"]) for name in names}
+    tasks["own"] = Task([argument], ["dlcore.hopfield"])
+    program = [Code(0, HIDDEN, "hidden")]
+    done = run_codes(program, tasks, Limits())
+    assert done.cells[0] == ("", "")
+    for name in names:
+        assert done.tasks[name][0].raised == "NotAllowedHere", name
+    assert done.tasks["own"][0].value is not None
+    shown = {name: Task([argument]) for name in names}
+    allowed = run_codes(program, shown, Limits())
+    assert {one.raised for [one] in allowed.tasks.values()} == {""}
+
+
+def test_functions_of_any_kind_are_disarmed():
+    space = {"__name__": "dlcore.made_up"}
+    exec(
+        "import functools\n"
+        "def plain(a, *b, c=1, **d): return 1\n"
+        "def closed():\n    x = 1\n    def inner(): return x\n    return inner\n"
+        "def steps(): yield 1\n"
+        "async def later(): return 1\n"
+        "@functools.cache\ndef kept(): return 1\n"
+        "class Kind:\n"
+        "    def method(self): return 1\n"
+        "    @staticmethod\n    def static(): return 1\n"
+        "    @classmethod\n    def of_class(cls): return 1\n"
+        "    @property\n    def value(self): return 1\n"
+        "one, inner = Kind(), closed()\n",
+        space,
+    )
+    for value in list(space.values()):
+        runner._disarm(value, "dlcore.made_up")
+    one = space["one"]
+    calls_ = [space[n] for n in ("plain", "inner", "steps", "later", "kept")]
+    calls_ += [one.method, one.static, one.of_class, lambda: one.value]
+    for call in calls_:
+        with pytest.raises(runner.NotAllowedHere):
+            call(*[0] * (call is space["plain"]))

@@ -1,5 +1,6 @@
 """Grading again, going on after a stop, and failing without harm."""
 
+import resource
 import signal
 import subprocess
 import sys
@@ -285,9 +286,52 @@ def test_flags_name_what_a_task_should_do_without(course, solved):
     find(changed := answer(solved), "hebb").source = "# my own test"
     submit(course, "bob", changed, NAME)
     ann, bob = Grader(course, NAME).grade()
-    assert (ann.score, bob.score) == (FULL, FULL)
-    assert "hebb should do without dlcore.hopfield" in ann.flags
+    assert (ann.score, bob.score) == (FULL - 2, FULL)
+    assert ann.flags == ["hebb should do without dlcore.hopfield"]
+    assert ann.said["hebb"] == "hebb: It should do without dlcore.hopfield."
     assert bob.flags == ["the locked cell hebb was changed"]
+
+
+@pytest.mark.parametrize(
+    "begin",
+    [
+        "%matplotlib inline\nfrom dlcore.hopfield import hebbian as hebb",
+        "import importlib\n"
+        "hebb = importlib.import_module('dl' 'core.hop' 'field').hebbian",
+    ],
+    ids=["magic", "hidden name"],
+)
+def test_functions_of_the_book_are_no_answers(course, solved, begin):
+    submit(course, "eve", answer(solved, hebb=begin), NAME)
+    (eve,) = Grader(course, NAME).grade()
+    caught = "hebb should do without dlcore.hopfield" in eve.flags
+    assert (eve.score, caught) == (FULL - 2, True)
+
+
+def test_long_names_take_no_memory_of_ours(course, solved):
+    """The parser of Python takes memory with the square of a name's length."""
+    submit(course, "eve", add(solved, "import " + "a." * 30_000 + "b"), NAME)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    (eve,) = Grader(course, NAME).grade()
+    assert eve.score == FULL
+    assert "cannot be looked at" in eve.flags[0]
+    taken = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    assert taken < 100_000  # kilobytes
+
+
+def test_rewritten_answer_waits_until_it_is_marked(course, solved):
+    submit(course, "ann", solved, NAME)
+    grade = Grader(course, NAME).grade
+    grade()
+    by_hand(course, "ann", 3)
+    find(changed := answer(solved), "no-unit").source = "Now something else."
+    submit(course, "ann", changed, NAME)
+    for _ in range(3):
+        grade(again=True)
+        assert mark_of(course, "ann", NAME) == (FULL + 3, FULL + 3, True)
+    by_hand(course, "ann", 1)
+    grade(again=True)
+    assert mark_of(course, "ann", NAME) == (FULL + 1, FULL + 3, False)
 
 
 def test_hidden_cases_differ_between_students_and_from_the_visible_ones(course):
@@ -319,7 +363,7 @@ def test_endless_text_is_cut(course, solved):
     submit(course, "ann", long, NAME)
     (ann,) = Grader(course, NAME).grade()
     assert ann.score == FULL
-    assert "too much code" in ann.flags[0]
+    assert "cannot be looked at" in ann.flags[0]
     notebook = nbformat.read(course.notebook("autograded", NAME, "ann"), 4)
     sizes = [len(cell.source) for cell in notebook.cells]
     assert max(sizes) < 21_000
