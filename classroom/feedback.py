@@ -31,6 +31,7 @@ from classroom.reading import CORRUPT, REFUSED
 from classroom.results import GRADED, Result, load
 from classroom.submissions import write_whole
 from dlcore._check import check
+from dlcore.answers import NOT_WRITTEN
 
 CODE = ("facts.py", "page.css", "page.py", "typeset.py")  # what makes a page
 DIGEST = re.compile(r'<meta name="digest" content="(\w+)">')
@@ -239,7 +240,7 @@ def _verdict(name: str, entry: Entry, result: Result) -> str:
         return MARKED
     if result.status in UNREAD:
         return UNSEEN
-    if name not in result.scores:
+    if result.said.get(name, NOT_WRITTEN).endswith(NOT_WRITTEN):
         return EMPTY
     return RIGHT if result.scores[name] > 0 else WRONG
 

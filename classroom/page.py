@@ -28,7 +28,7 @@ VERDICTS = {
     WRONG: ("✗", "Wrong"),
     EMPTY: ("–", "No answer"),
     UNSEEN: ("–", "Not graded"),
-    MARKED: ("✎", "Marked by hand"),
+    MARKED: ("✎", "Marked"),
     WAITS: ("…", "Waits"),
     AGAIN: ("…", "Waits again"),
 }
@@ -70,7 +70,7 @@ def page(facts: Facts, digest: str = "", simple: bool = False) -> str:
             f'<meta name="digest" content="{escape(digest)}">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             '<meta name="color-scheme" content="light dark">',
-            f"<title>{escape(facts.title)}: {escape(facts.student)}</title>",
+            f"<title>{escape(facts.student)} – {escape(facts.title)}</title>",
             f"<style>\n{STYLE.read_text(encoding='utf-8')}</style>",
             "</head>",
             "<body>",
@@ -101,8 +101,8 @@ def _results(facts: Facts) -> Iterator[str]:
     yield '<section aria-labelledby="results">'
     yield '<h2 id="results">Results</h2>'
     if facts.status in MEANING:
-        note = f" <span>{escape(facts.note)}</span>" if facts.note else ""
-        said = f"{MEANING[facts.status]}{note}"
+        note = escape(facts.note[:1].upper() + facts.note[1:])
+        said = f"{MEANING[facts.status]} <span>{note}</span>"
         yield f'<p class="status"><strong>{facts.status.capitalize()}</strong> {said}</p>'
     yield from _total(facts.tasks)
     yield "<table>"

@@ -89,14 +89,12 @@ def formula(tex: str, block: bool = False) -> str:
 
 def code(source: str) -> str:
     """Set Python."""
-    return (
-        f"<pre><code>{highlight(clean(source), LEXER, FORMATTER)}</code></pre>"
-    )
+    return f'<pre tabindex="0"><code>{highlight(clean(source), LEXER, FORMATTER)}</code></pre>'
 
 
 def plain(source: str) -> str:
     """Set a text as it is."""
-    return f"<pre>{escape(clean(source))}</pre>"
+    return f'<pre tabindex="0">{escape(clean(source))}</pre>'
 
 
 def clean(source: str) -> str:

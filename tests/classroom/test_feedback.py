@@ -27,6 +27,7 @@ from classroom.gradebook import record
 from classroom.printer import Limits, Printer
 from classroom.reading import Cell, Submission
 from classroom.results import Result, save
+from dlcore.answers import NOT_WRITTEN
 
 NAMES = sorted(file.stem for file in ASSIGNMENTS.glob("*.ipynb"))
 WRITTEN_ANSWER = "no-unit"
@@ -62,7 +63,18 @@ class Page(HTMLParser):
         return [value for _, key, value in self.attributes if key == name]
 
 
-def enter(course, student, notebook, wrong=(), status="graded", note=""):
+SAID = "The answer has wrong numbers.\nHint: Divide by <n>."
+
+
+def enter(
+    course,
+    student,
+    notebook,
+    wrong=(),
+    status="graded",
+    note="",
+    said=SAID,
+):
     """Do what grading does, without running anything."""
     release = nbformat.read(course.notebook("release", NAME), 4)
     cells = [
@@ -76,10 +88,7 @@ def enter(course, student, notebook, wrong=(), status="graded", note=""):
         result.scores[task] = 0.0 if task in wrong else float(points(cell))
         result.said[task] = f"{task}: right in all 4 cases."
         if task in wrong:
-            said = (
-                f"{task}: The answer has wrong numbers.\nHint: Divide by <n>."
-            )
-            result.said[task] = said
+            result.said[task] = f"{task}: {said}"
     shown = build(
         release,
         submission,
@@ -187,12 +196,20 @@ def test_marks_and_comments_by_hand_are_shown(course, solved):
     written(course)
     text = one_line(read(course, "ann"))
     assert "19.5 of 20 points Task" in text
-    assert "✎ Marked by hand 2.5 of 3" in text
+    assert "✎ Marked 2.5 of 3" in text
     assert "Comment Well said. <b>Nearly</b> all of it." in text
     text = one_line(read(course, "bob"))
     assert "18 of 20 points Task" in text
     assert "Waits again 1 of 3 points This answer has changed" in text
     assert "– No answer 0 of 3" in one_line(read(course, "eve"))
+
+
+def test_a_task_that_was_not_written_is_not_called_wrong(course, empty):
+    enter(course, "ann", empty, wrong=["hebb"], said=NOT_WRITTEN)
+    written(course)
+    text = one_line(read(course, "ann"))
+    assert "5. Writing to the memory – No answer 0 of 2" in text
+    assert "✗" not in text
 
 
 def test_page_explains_a_status(course, solved, empty):
@@ -252,7 +269,7 @@ def test_students_text_is_only_text(course, solved):
 
 def test_what_cannot_be_seen_is_left_out():
     hidden = "a\x1b[31mb\x1b[0m\x00\N{RIGHT-TO-LEFT OVERRIDE}c\xa0d\r\ne"
-    assert typeset.plain(hidden) == "<pre>abc\xa0d\ne</pre>"
+    assert typeset.plain(hidden) == '<pre tabindex="0">abc\xa0d\ne</pre>'
 
 
 @pytest.mark.parametrize("text", HOSTILE.splitlines())
@@ -267,7 +284,7 @@ def test_text_that_breaks_the_converter_is_shown_as_it_is(course, solved):
     enter(course, "bob", with_text(solved, "$x^2$"))
     assert written(course, jobs=1) == {"ann": WRITTEN, "bob": WRITTEN}
     html = page_of(course, "ann").read_text(encoding="utf-8")
-    assert f"<pre>{BREAKS_THE_STACK}</pre>" in html
+    assert f">{BREAKS_THE_STACK}</pre>" in html
     assert "17 of 17 points so far" in one_line(read(course, "ann"))
     assert "<msup>" in page_of(course, "bob").read_text(encoding="utf-8")
 
@@ -291,7 +308,7 @@ def test_text_that_takes_too_much_is_shown_as_it_is(text, limits):
         page = printer.print(facts, "digest")
     finally:
         printer.close()
-    assert f'<div class="text yours"><pre>{text[:100]}' in page
+    assert f'<div class="text yours"><pre tabindex="0">{text[:100]}' in page
     assert "Hebb" in page
 
 
