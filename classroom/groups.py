@@ -9,6 +9,7 @@ has only its other limits.
 import itertools
 import os
 import threading
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -21,6 +22,7 @@ FIRST_VERSION = {
     "memory.memsw.limit_in_bytes": "{}",
 }
 SECOND_VERSION = {"memory.max": "{}", "memory.swap.max": "0"}
+TRIES = 50  # to remove a group
 _numbers = itertools.count()
 _one_at_a_time = threading.Lock()
 
@@ -42,10 +44,13 @@ class Group:
         return [*ENTER, str(self._place / "cgroup.procs"), *command]
 
     def close(self) -> None:
-        """Remove the group; its processes have ended."""
+        """Remove the group; its processes have ended, or are about to."""
         if self._place is not None:
-            with suppress(OSError):
-                self._place.rmdir()
+            for _ in range(TRIES):
+                with suppress(OSError):
+                    self._place.rmdir()
+                    break
+                time.sleep(0.02)
 
 
 def _make(memory: int) -> Path | None:
@@ -53,6 +58,7 @@ def _make(memory: int) -> Path | None:
     try:
         with _one_at_a_time:
             parent, settings = _parent()
+            _sweep(parent)
         place = parent / f"box-{os.getpid()}-{next(_numbers)}"
         place.mkdir()
     except OSError:
@@ -77,6 +83,14 @@ def _parent() -> tuple[Path, dict[str, str]]:
         if not kinds:
             return _cleared(TREE / path.lstrip("/")), SECOND_VERSION
     raise FileNotFoundError("There is no group that counts memory.")
+
+
+def _sweep(parent: Path) -> None:
+    """Remove the groups of graders that were killed."""
+    for place in parent.glob("box-*"):
+        if not Path(f"/proc/{place.name.split('-')[1]}").exists():
+            with suppress(OSError):
+                place.rmdir()
 
 
 def _cleared(ours: Path) -> Path:

@@ -55,6 +55,16 @@ def test_second_version_has_them_beside_a_group_for_ourselves(tree):
         assert (place / "memory.max").read_text() == str(MEMORY)
 
 
+def test_groups_of_graders_that_were_killed_are_removed(tree):
+    ours = tree / "memory" / "ours"
+    for name in (f"box-{os.getpid()}-x", "box-999999999-0", "another"):
+        (ours / name).mkdir(parents=True)
+    (tree / "where").write_text("4:memory:/ours\n")
+    new = Path(Group(MEMORY).command(["true"])[-2]).parent.name
+    left = {place.name for place in ours.iterdir()}
+    assert left == {f"box-{os.getpid()}-x", "another", new}
+
+
 @pytest.mark.parametrize(
     "how", ["no memory", "others inside", "nothing", "no such group"]
 )
