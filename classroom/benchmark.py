@@ -15,6 +15,7 @@ from classroom import grading
 from classroom.assignment import Assignment
 from classroom.box import Box
 from classroom.course import start
+from classroom.feedback import feedback
 from classroom.grading import Grader
 from classroom.release import release
 from classroom.verify import solve
@@ -84,11 +85,15 @@ def main() -> None:
         with measured(spent):
             results = grader.grade(jobs=options.jobs)
         wall = time.perf_counter() - begin
+        begin = time.perf_counter()
+        pages = list(feedback(course, options.assignment, jobs=options.jobs))
+        printing = time.perf_counter() - begin
     full = sum(grader.assignment.points.values())
     assert all(result.score == full for result in results)
     rate = 60 * len(results) / wall
     print(f"{len(results)} submissions of {options.assignment} in {wall:.0f} s")
     print(f"{rate:.0f} submissions a minute with {options.jobs} at a time")
+    print(f"{60 * len(pages) / printing:.0f} pages of feedback a minute")
     for part, seconds in spent.items():
         print(f"{part:28} {seconds / len(results):6.2f} s each")
 
