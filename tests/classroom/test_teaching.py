@@ -10,12 +10,12 @@ import nbformat
 import pytest
 from students import answer, mistaken
 
-from classroom import results
+from classroom import reader, results
 from classroom.__main__ import main
 from classroom.assignment import read
-from classroom.box import Limits
+from classroom.box import TICK, Limits
 from classroom.course import ASSIGNMENTS, BOOK, Course
-from classroom.running import RESTARTS
+from classroom.running import EXTRA, RESTARTS
 from classroom.verify import solve
 
 ASSIGNMENT = "connectionism"
@@ -95,5 +95,11 @@ def test_page_has_the_limits():
     limits = Limits()
     assert f"{limits.seconds:g} seconds of computing" in PAGE
     stopped = f"{limits.memory >> 30} GB, {limits.disk >> 20} MB, "
-    assert f"{stopped}{limits.processes} processes" in PAGE
+    stopped += f"{limits.processes} processes, {limits.sockets} sockets, "
+    assert f"{stopped}{limits.names:,} files" in PAGE
+    reading = f"with {reader.MEMORY >> 30} GB and {reader.SECONDS} seconds"
+    assert reading in PAGE
+    assert (limits.budget, "five minutes" in PAGE) == (300, True)
+    assert (EXTRA, "the first half" in PAGE) == (0.5, True)
+    assert (1 / TICK, "five times a second" in PAGE) == (5, True)
     assert (RESTARTS, "up to three times" in PAGE) == (3, True)
