@@ -270,7 +270,7 @@ def ready() -> None:
     requirements = digest(
         "requirements.txt", "constraints.txt", "pyproject.toml"
     )
-    data = digest("dlcore/data.py")
+    data = digest("dlcore/data/wheels.py")
     if read(installed) != requirements:
         why_not = refusal()
         if why_not:
@@ -477,8 +477,10 @@ def digest(*names: str) -> str:
 def wheel_name() -> str:
     """Return the wheel's file name, from the name and version in pyproject.toml."""
     project = read(ROOT / "pyproject.toml")
-    (name,) = re.findall('^name = "(.*?)"', project, re.M)
-    (version,) = re.findall('^version = "(.*?)"', project, re.M)
+    name, version = (
+        re.findall(f'^{key} = "(.*?)"', project, re.M)[0]
+        for key in ("name", "version")
+    )
     return f"{name.replace('-', '_')}-{version}-py3-none-any.whl"
 
 

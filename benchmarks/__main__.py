@@ -14,14 +14,14 @@ from time import process_time
 import numpy as np
 import torch
 
-from dlcore import optim
-from dlcore.attention import MultiHeadAttention, attend
-from dlcore.autograd import Tensor, cross_entropy
-from dlcore.batchnorm import BatchNorm2d
-from dlcore.conv import conv2d
-from dlcore.modules import Linear, Sequential
-from dlcore.recurrent import GRU, LSTM, RNN, Recurrent
-from dlcore.scan import scan, scan_loop
+from dlcore.convolution.batchnorm import BatchNorm2d
+from dlcore.convolution.conv import conv2d
+from dlcore.optimization import optimizers
+from dlcore.optimization.autograd import Tensor, cross_entropy
+from dlcore.optimization.modules import Linear, Sequential
+from dlcore.recurrence.recurrent import GRU, LSTM, RNN, Recurrent
+from dlcore.recurrence.scan import scan, scan_loop
+from dlcore.transformers.attention import MultiHeadAttention, attend
 
 ROUNDS, WARM_UP = 200, 20
 FEW, FEW_WARM_UP = 30, 3  # where a round takes long
@@ -64,7 +64,7 @@ def network(batch: int, train: bool) -> tuple[Work, Work]:
     y = rng.integers(0, WIDTHS[-1], batch)
     X_torch, y_torch = torch.tensor(X), torch.tensor(y)
     model, twin = models(rng)
-    mine = optim.Adam(model.parameters, lr=1e-3)
+    mine = optimizers.Adam(model.parameters, lr=1e-3)
     other = torch.optim.Adam(twin.parameters(), lr=1e-3)
 
     def ours() -> None:

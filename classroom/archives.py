@@ -18,7 +18,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from classroom.submissions import open_file
-from dlcore._check import check
+from dlcore.checks import check
 
 MAX_MEMBERS = 200_000  # of a folder or an archive; they are only counted
 MAX_NAME = 1_000  # characters, with all folders

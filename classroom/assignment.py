@@ -30,10 +30,10 @@ import nbformat
 import numpy as np
 from nbformat import NotebookNode
 
-from dlcore._check import check
-from dlcore.answers import Case, Task, differ
-from dlcore.assignment import pack
-from dlcore.plain import Outcome, call, encode
+from dlcore.assignment.checks import pack
+from dlcore.assignment.judging import Case, Task, differ
+from dlcore.assignment.plain_data import Outcome, call, encode
+from dlcore.checks import check
 
 MARK = re.compile(r"### (BEGIN|END) (SOLUTION|HIDDEN TESTS)")
 VARIANTS = 8  # of the visible cases; the student's name chooses one

@@ -26,7 +26,7 @@ from classroom.submissions import (
     read,
     take,
 )
-from dlcore._check import check
+from dlcore.checks import check
 
 MAX_FILES = 1_000  # of a student
 MAX_OWN = 5 * MAX_BYTES  # of all notebooks of a student

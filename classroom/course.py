@@ -19,7 +19,7 @@ from nbgrader.coursedir import CourseDirectory
 from sqlalchemy.exc import SAWarning
 from traitlets.config import Config
 
-from dlcore._check import check
+from dlcore.checks import check
 
 BOOK = Path(__file__).resolve().parents[1]
 ASSIGNMENTS = BOOK / "book" / "assignments"

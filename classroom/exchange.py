@@ -40,7 +40,7 @@ from classroom.submissions import (
     take,
     write_whole,
 )
-from dlcore._check import check
+from dlcore.checks import check
 
 SECRET = "submission_secret.txt"
 MAX_NOTE = 1_000  # bytes of it, and of the time

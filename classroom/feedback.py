@@ -30,8 +30,8 @@ from classroom.printer import Limits, Printer
 from classroom.reading import CORRUPT, REFUSED
 from classroom.results import GRADED, Result, load
 from classroom.submissions import write_whole
-from dlcore._check import check
-from dlcore.answers import NOT_WRITTEN
+from dlcore.assignment.judging import NOT_WRITTEN
+from dlcore.checks import check
 
 CODE = ("facts.py", "page.css", "page.py", "typeset.py")  # what makes a page
 DIGEST = re.compile(r'<meta name="digest" content="(\w+)">')

@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 
 from classroom.runner import plain_python
-from dlcore._check import check
+from dlcore.checks import check
 
 MAX_SOURCE = 200_000  # characters of code that is looked at
 MAX_LINE = 10_000  # and of one line

@@ -46,9 +46,9 @@ from classroom.results import (
 )
 from classroom.running import Budget, Code, Run, Task, run
 from classroom.submissions import write_whole
-from dlcore._check import check
-from dlcore.answers import NOT_WRITTEN, Case, judge
-from dlcore.plain import Outcome
+from dlcore.assignment.judging import NOT_WRITTEN, Case, judge
+from dlcore.assignment.plain_data import Outcome
+from dlcore.checks import check
 
 VERSION = 3  # of the grader; change it when results may change
 

@@ -21,7 +21,7 @@ from traitlets import List, Unicode
 
 from classroom.assignment import Assignment, read, role
 from classroom.course import ASSIGNMENTS, Course, quietly
-from dlcore._check import check
+from dlcore.checks import check
 
 EMPTY = 'Checks("", student)'  # in the instructor's notebook
 

@@ -395,7 +395,7 @@ def answer_cases(
     request: dict[str, Any], space: dict[str, Any], pipe: int
 ) -> None:
     """Call the function in each case, and write the outcomes to the pipe."""
-    from dlcore.plain import Outcome, call
+    from dlcore.assignment.plain_data import Outcome, call
 
     name, outcomes = request["task"], []
     hide(request["hidden"])

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from classroom.box import Box, Crashed, Late, Limits, Stopped
-from dlcore.plain import Json, Outcome, decode
+from dlcore.assignment.plain_data import Json, Outcome, decode
 
 RESTARTS = 3
 EXTRA = 0.5  # of the budget is also for cells that no answer needs

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 from classroom.course import Course
-from dlcore._check import check
+from dlcore.checks import check
 
 MAX_BYTES = 20_000_000  # of a notebook
 CHUNK = 1 << 20  # bytes that are looked at together

@@ -28,8 +28,8 @@ from classroom.assignment import (
 )
 from classroom.course import BOOK, start
 from classroom.release import release_read
-from dlcore.answers import Case, Verdict, judge
-from dlcore.plain import Outcome, call
+from dlcore.assignment.judging import Case, Verdict, judge
+from dlcore.assignment.plain_data import Outcome, call
 
 TASKS = range(5, 9)
 MISTAKES = 3

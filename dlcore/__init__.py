@@ -1,4 +1,5 @@
-"""The implementations behind *Executable Deep Learning*, one module per concept.
+"""The implementations behind *Executable Deep Learning*, one folder for each chapter.
 
-Nothing is re-exported here: importing a NumPy module never loads PyTorch.
+A chapter imports earlier chapters and what all share: ``data``, ``figures``, ``assignment``
+and ``checks``. Nothing is re-exported here: importing a NumPy module never loads PyTorch.
 """

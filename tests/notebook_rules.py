@@ -20,13 +20,13 @@ from stored_book import VARIES
 
 from tasks import install_line
 
-MAX_LINES = 30  # of a code cell
+MAX_LINES = 30  # of a code cell, without its imports
+IMPORT = re.compile(
+    r"^(from \S+ import \([^)]*\)|from \S+ import .*|import .*)$", re.M
+)
 MAX_IGNORED = 1 / 4  # of the code cells may hide their output from nbval
 MAX_SECONDS = 60  # of one core, to run a page
 # Pages that train on all of MNIST, or build a transformer, may take longer.
-LONG = re.compile(
-    r"\bdata\.mnist\(\)|from dlcore(\.\w+)* import .*\btransformer"
-)
 MAX_SECONDS_LONG = 120
 
 MACHINE = re.compile(
@@ -250,7 +250,8 @@ def describes_its_figures(page: Page, book: Book) -> Iterator[str]:
 
 def has_short_cells(page: Page, book: Book) -> Iterator[str]:
     for c in page.code:
-        n = sum(bool(line.strip()) for line in c.cell.source.split("\n"))
+        lines = IMPORT.sub("", c.cell.source).split("\n")
+        n = sum(bool(line.strip()) for line in lines)
         if n > MAX_LINES:
             yield f"{c.name} has {n} lines, more than {MAX_LINES}. Split it, or use dlcore."
 
@@ -288,7 +289,7 @@ def stores_its_frames(page: Page, book: Book) -> Iterator[str]:
 def stays_within_its_budget(page: Page, book: Book) -> Iterator[str]:
     sources = [c.source for c in page.code]
     is_long = any("data.mnist()" in source for source in sources) or any(
-        file.stem == "transformer_block" for file in modules(sources)
+        file.stem == "blocks" for file in modules(sources)
     )
     most = MAX_SECONDS_LONG if is_long else MAX_SECONDS
     cost = page.metadata.get("cost")

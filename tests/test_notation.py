@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dlcore
-from dlcore.neurons import heaviside, sign
-from dlcore.perceptron import fit, predict, separate
+from dlcore.connectionism.neurons import heaviside, sign
+from dlcore.connectionism.perceptron import fit, predict, separate
 
 PAGE = (Path(__file__).parents[1] / "book" / "notation.md").read_text()
 ROWS = [
@@ -28,13 +28,14 @@ RULES = dict(re.findall(r"^- \*\*(.+?)\.?\*\*(.*)", PAGE, re.M))
 CODES = [code for row in ROWS for code in re.findall("`(.+?)`", row[-1])]
 FUNCTIONS = {
     name: function
-    for info in pkgutil.iter_modules(dlcore.__path__)
-    if info.name != "autograd"  # has the names of others, for tensors
+    for info in pkgutil.walk_packages(dlcore.__path__, "dlcore.")
+    # autograd has the names of others, for tensors
+    if not info.name.endswith((".autograd", ".__main__"))
     for name, function in inspect.getmembers(
-        importlib.import_module(f"dlcore.{info.name}"),
+        importlib.import_module(info.name),
         lambda member: inspect.isfunction(member) or inspect.isclass(member),
     )
-    if function.__module__ == f"dlcore.{info.name}"
+    if function.__module__ == info.name
 }
 
 

@@ -22,7 +22,7 @@ from notebook_rules import (
     lists_only_pages,
 )
 
-from dlcore.explore import DESCRIPTION
+from dlcore.figures.explore import DESCRIPTION
 from tasks import install_line
 
 ROOT = Path(__file__).parents[1]
@@ -467,7 +467,7 @@ def test_label_may_not_be_used_on_another_page_either():
         tag("hide-input", DRAWN, PRINTED),
         comment("x = 1\n\n" * 29, PRINTED),
         both(
-            comment("from dlcore.gpt import GPT", PRINTED),
+            comment("from dlcore.transformers.gpt import GPT", PRINTED),
             lambda n: n.metadata.cost.update(seconds=120),
         ),
     ],

@@ -36,8 +36,8 @@ def machine(tmp_path, monkeypatch):
         pytest.skip("a script cannot stand for python.exe")
     for name in ["requirements.txt", "constraints.txt", "pyproject.toml"]:
         (tmp_path / name).write_bytes((ROOT / name).read_bytes())
-    (tmp_path / "dlcore").mkdir()
-    (tmp_path / "dlcore" / "data.py").write_text("")
+    (tmp_path / "dlcore" / "data").mkdir(parents=True)
+    (tmp_path / "dlcore" / "data" / "wheels.py").write_text("")
     venv = tmp_path / ".venv"
     monkeypatch.setattr(tasks, "ROOT", tmp_path)
     monkeypatch.setattr(tasks, "VENV", venv)
@@ -93,7 +93,7 @@ def test_everything_is_installed_once(machine, capsys):
 def test_a_new_requirement_is_installed_and_new_data_are_fetched(machine):
     calls = machine()
     tasks.ready()
-    (tasks.ROOT / "dlcore" / "data.py").write_text("# changed")
+    (tasks.ROOT / "dlcore" / "data" / "wheels.py").write_text("# changed")
     tasks.ready()
     assert asked(calls)[5:] == [["-m", "dlcore.data"]]
     (tasks.ROOT / "constraints.txt").write_text("numpy==1")

@@ -5,8 +5,8 @@ import pytest
 from beartype.roar import BeartypeCallHintViolation
 from jaxtyping import TypeCheckError
 
-from dlcore._check import check
-from dlcore.kernel_regression import gaussian, weights
+from dlcore.checks import check
+from dlcore.transformers.kernel_regression import gaussian, weights
 
 
 def test_types_are_checked_where_no_shape_is_named():

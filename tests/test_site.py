@@ -464,7 +464,7 @@ def test_every_control_moves_its_figure(visit):
     for control in figures.locator("input, select").element_handles():
         found += faults(visit.page, control)
         visit.decoded.append(visit.page.evaluate(DECODED))
-    remedy = "See dlcore/explore.py and book/_static/explore.js."
+    remedy = "See dlcore/figures/explore.py and book/_static/explore.js."
     forbid(found, visit, "controls do not work", remedy)
 
 

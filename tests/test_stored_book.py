@@ -19,13 +19,13 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from PIL import Image, ImageDraw
 from stored_book import SHARE, difference, start_again
 
-from dlcore.explore import DESCRIPTION, FRAMES
+from dlcore.figures.explore import DESCRIPTION, FRAMES
 
 EXTENSIONS = Path(__file__).parents[1] / "book" / "_ext"
 KERNEL = {"kernelspec": {"name": "python3", "display_name": "Python 3"}}
 HOSTILE = "</script><!--<script>\"'><b>&amp;"
 MOVABLE = """
-from dlcore.explore import explore
+from dlcore.figures.explore import explore
 import matplotlib.pyplot as plt
 def shade(k):
     "A square."

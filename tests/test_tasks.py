@@ -102,8 +102,8 @@ def test_an_unknown_command_is_refused(capsys):
 def test_make_hands_its_variables_on(tmp_path):
     shutil.copy(ROOT / "Makefile", tmp_path)
     shutil.copy(ROOT / "tasks.py", tmp_path)
-    (tmp_path / "dlcore").mkdir()
-    (tmp_path / "dlcore" / "data.py").touch()
+    (tmp_path / "dlcore" / "data").mkdir(parents=True)
+    (tmp_path / "dlcore" / "data" / "wheels.py").touch()
     for name in ("requirements.txt", "constraints.txt", "pyproject.toml"):
         (tmp_path / name).touch()
     python = tmp_path / ".venv" / "bin" / "python"
@@ -114,7 +114,7 @@ def test_make_hands_its_variables_on(tmp_path):
         "import tasks\n"
         "files = 'requirements.txt', 'constraints.txt', 'pyproject.toml'\n"
         "(tasks.VENV / 'installed').write_text(tasks.digest(*files))\n"
-        "(tasks.VENV / 'ready').write_text(tasks.digest('dlcore/data.py'))\n"
+        "(tasks.VENV / 'ready').write_text(tasks.digest('dlcore/data/wheels.py'))\n"
     )
     subprocess.run([sys.executable, "-c", stamps], cwd=tmp_path, check=True)
     some = "NB=book/a.ipynb book/b.ipynb"

@@ -66,7 +66,8 @@ def test_it_holds_the_package_whole_and_nothing_else(unpacked):
         for path in (ROOT / "dlcore").rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
-    assert {Path("dlcore/py.typed"), Path("dlcore/book.mplstyle")} <= sources
+    style = Path("dlcore/figures/book.mplstyle")
+    assert {Path("dlcore/py.typed"), style} <= sources
     about = {path for path in held if path.parts[0].endswith(".dist-info")}
     assert held - about == sources
 
@@ -84,10 +85,11 @@ def test_numpy_modules_compute_without_torch(unpacked):
     done = without_torch(
         unpacked,
         """
-from dlcore import data, perceptron
-from dlcore.autograd import Tensor
-from dlcore.explore import explore
-from dlcore.plots import use_book_style
+from dlcore import data
+from dlcore.connectionism import perceptron
+from dlcore.optimization.autograd import Tensor
+from dlcore.figures.explore import explore
+from dlcore.figures.plots import use_book_style
 import numpy as np
 use_book_style()  # reads the style file
 X, y, _ = data.separable(20, 3, 0.2, np.random.default_rng(0))
@@ -98,7 +100,14 @@ print((y * (X @ found.w[-1] + found.b[-1]) > 0).all())
     assert done.stdout == "True\n", done.stderr
 
 
-@pytest.mark.parametrize("module", ["attention", "parallel", "gpt", "forecast"])
+@pytest.mark.parametrize(
+    "module",
+    [
+        "optimization.data_parallel",
+        "recurrence.forecast",
+        "transformers.attention",
+    ],
+)
 def test_the_other_modules_say_what_to_install(unpacked, module):
     done = without_torch(unpacked, f"import dlcore.{module}")
     assert done.stderr.splitlines()[-1] == (
@@ -112,9 +121,9 @@ def test_only_modules_that_compute_with_torch_need_it(unpacked):
         unpacked,
         """
 import importlib, pkgutil
-for found in pkgutil.iter_modules(dlcore.__path__):
+for found in pkgutil.walk_packages(dlcore.__path__, "dlcore."):
     try:
-        importlib.import_module(f"dlcore.{found.name}")
+        importlib.import_module(found.name)
     except ModuleNotFoundError as error:
         assert error.name == "torch", error
         print(found.name)

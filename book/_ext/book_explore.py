@@ -1,6 +1,6 @@
 """Figures to move, on a page: a still, controls, and the sheet that they move over.
 
-A notebook stores what ``dlcore.explore`` said of a figure and a still of it; the sheet
+A notebook stores what ``dlcore.figures.explore`` said of a figure and a still of it; the sheet
 with all frames is stored beside the notebook. Here both become the HTML that
 ``book/_static/explore.js`` brings to life, and files beside the page. Nothing is executed.
 """
@@ -20,7 +20,7 @@ from PIL import Image
 from sphinx.application import Sphinx
 from sphinx.util import logging
 
-from dlcore.explore import DESCRIPTION, FRAME_SCALE
+from dlcore.figures.explore import DESCRIPTION, FRAME_SCALE
 
 STILL = ".still.webp"
 

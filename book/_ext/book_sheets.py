@@ -18,7 +18,7 @@ from book_code import fingerprint
 from nbformat import NotebookNode
 from PIL import Image
 
-from dlcore.explore import DESCRIPTION, FRAMES, in_few_colours
+from dlcore.figures.explore import DESCRIPTION, FRAMES, in_few_colours
 
 EFFORT = 4  # of the encoder; more takes thirty times as long and gains 3 %
 

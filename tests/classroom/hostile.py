@@ -171,7 +171,9 @@ def _helper_below(notebook: NotebookNode) -> None:
 
 def _unused_imports(notebook: NotebookNode) -> None:
     cell = find(notebook, "hebb-answer")
-    cell.source = "from dlcore.hopfield import hebbian\n" + cell.source
+    cell.source = (
+        "from dlcore.connectionism.hopfield import hebbian\n" + cell.source
+    )
     notebook.cells.append(new_code_cell("hebb(np.eye(3)), hebbian(np.eye(3))"))
 
 
@@ -244,11 +246,11 @@ TAMPERING = {
         "torch.Tensor.__eq__ = lambda *a: True"
     ),
     "patched dlcore": cheat(
-        "import dlcore.answers, dlcore.plain, dlcore.assignment\n"
-        "dlcore.answers.judge = lambda *a: dlcore.answers.Verdict(True)\n"
-        "dlcore.answers.compare = dlcore.answers.differ = lambda *a, **k: None\n"
-        "dlcore.plain.encode = lambda v: {'passed': True}\n"
-        "dlcore.plain.call = lambda f, a: (dlcore.plain.Outcome('right'), None)"
+        "import dlcore.assignment.judging, dlcore.assignment.plain_data, dlcore.assignment\n"
+        "dlcore.assignment.judging.judge = lambda *a: dlcore.assignment.judging.Verdict(True)\n"
+        "dlcore.assignment.judging.compare = dlcore.assignment.judging.differ = lambda *a, **k: None\n"
+        "dlcore.assignment.plain_data.encode = lambda v: {'passed': True}\n"
+        "dlcore.assignment.plain_data.call = lambda f, a: (dlcore.assignment.plain_data.Outcome('right'), None)"
     ),
     "patched json": cheat(
         "import json\njson.dumps = lambda *a, **k: '[true, true, true, true]'"

@@ -16,7 +16,7 @@ from classroom.course import BOOK
 from classroom.runner import plain_python
 from classroom.running import Broken, Budget, Code, Task
 from classroom.running import run as run_codes
-from dlcore.plain import Outcome, encode
+from dlcore.assignment.plain_data import Outcome, encode
 
 pytestmark = pytest.mark.usefixtures("boxes")
 # Python itself may lie in /tmp, and be seen there.
@@ -426,12 +426,12 @@ def test_all_runs_together_have_one_budget():
 
 
 HIDDEN = """
-import dlcore.hopfield, functools, importlib
-from dlcore.hopfield import hebbian
+import dlcore.connectionism.hopfield, functools, importlib
+from dlcore.connectionism.hopfield import hebbian
 name = 'dl' 'core.hop' 'field'
 def imported(X): return importlib.import_module(name).hebbian(X)
 def by_hand(X): return __import__(name, fromlist=['hebbian']).hebbian(X)
-def attribute(X): return dlcore.hopfield.hebbian(X)
+def attribute(X): return dlcore.connectionism.hopfield.hebbian(X)
 def copied(X, f=hebbian): return f(X)
 bound = functools.partial(hebbian)
 def gathered(X):
@@ -445,8 +445,11 @@ def own(X): return X.T @ X
 def test_modules_that_a_task_does_without_are_hidden():
     argument = encode((torch.ones(2, 2).numpy(),))
     names = ["imported", "by_hand", "attribute", "copied", "bound", "gathered"]
-    tasks = {name: Task([argument], ["dlcore.hopfield"]) for name in names}
-    tasks["own"] = Task([argument], ["dlcore.hopfield"])
+    tasks = {
+        name: Task([argument], ["dlcore.connectionism.hopfield"])
+        for name in names
+    }
+    tasks["own"] = Task([argument], ["dlcore.connectionism.hopfield"])
     program = [Code(0, HIDDEN, "hidden")]
     done = run_codes(program, tasks, Limits())
     assert done.cells[0] == ("", "")

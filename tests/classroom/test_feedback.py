@@ -27,7 +27,7 @@ from classroom.gradebook import record
 from classroom.printer import Limits, Printer
 from classroom.reading import Cell, Submission
 from classroom.results import Result, save
-from dlcore.answers import NOT_WRITTEN
+from dlcore.assignment.judging import NOT_WRITTEN
 
 NAMES = sorted(file.stem for file in ASSIGNMENTS.glob("*.ipynb"))
 WRITTEN_ANSWER = "no-unit"

@@ -40,18 +40,33 @@ def test_function(source, used):
     ("source", "used"),
     [
         ("from dlcore import hopfield\ndef f(X): return hopfield.h(X)", True),
-        ("import dlcore.hopfield\ndef f(X): return dlcore.hopfield.h(X)", True),
-        ("import dlcore.hopfield as h\ndef f(X): return h.hebbian(X)", True),
-        ("from dlcore.hopfield import h\nf = lambda X: h(X)", True),
+        (
+            "import dlcore.connectionism.hopfield\ndef f(X): return dlcore.connectionism.hopfield.h(X)",
+            True,
+        ),
+        (
+            "import dlcore.connectionism.hopfield as h\ndef f(X): return h.hebbian(X)",
+            True,
+        ),
+        (
+            "from dlcore.connectionism.hopfield import h\nf = lambda X: h(X)",
+            True,
+        ),
         (
             "from dlcore import hopfields\ndef f(X): return hopfields.h(X)",
             False,
         ),
-        ("from dlcore.hopfield import h\nprint(h)\ndef f(X): return X", False),
+        (
+            "from dlcore.connectionism.hopfield import h\nprint(h)\ndef f(X): return X",
+            False,
+        ),
     ],
 )
 def test_module(source, used):
-    assert found(source, "dlcore.hopfield") == ["dlcore.hopfield"] * used
+    assert (
+        found(source, "dlcore.connectionism.hopfield")
+        == ["dlcore.connectionism.hopfield"] * used
+    )
 
 
 def test_aliases_and_functions_reach_over_cells():

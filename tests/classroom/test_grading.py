@@ -287,15 +287,18 @@ def test_flags_name_what_a_task_should_do_without(course, solved):
     submit(course, "bob", changed, NAME)
     ann, bob = Grader(course, NAME).grade()
     assert (ann.score, bob.score) == (FULL - 2, FULL)
-    assert ann.flags == ["hebb should do without dlcore.hopfield"]
-    assert ann.said["hebb"] == "hebb: It should do without dlcore.hopfield."
+    assert ann.flags == ["hebb should do without dlcore.connectionism.hopfield"]
+    assert (
+        ann.said["hebb"]
+        == "hebb: It should do without dlcore.connectionism.hopfield."
+    )
     assert bob.flags == ["the locked cell hebb was changed"]
 
 
 @pytest.mark.parametrize(
     "begin",
     [
-        "%matplotlib inline\nfrom dlcore.hopfield import hebbian as hebb",
+        "%matplotlib inline\nfrom dlcore.connectionism.hopfield import hebbian as hebb",
         "import importlib\n"
         "hebb = importlib.import_module('dl' 'core.hop' 'field').hebbian",
     ],
@@ -304,7 +307,7 @@ def test_flags_name_what_a_task_should_do_without(course, solved):
 def test_functions_of_the_book_are_no_answers(course, solved, begin):
     submit(course, "eve", answer(solved, hebb=begin), NAME)
     (eve,) = Grader(course, NAME).grade()
-    caught = "hebb should do without dlcore.hopfield" in eve.flags
+    caught = "hebb should do without dlcore.connectionism.hopfield" in eve.flags
     assert (eve.score, caught) == (FULL - 2, True)
 
 

@@ -1,0 +1,1 @@
+"""Units and memories: what the chapter *Connectionism* builds."""

@@ -1,0 +1,301 @@
+r"""Associative memory: states that roll downhill to the pattern they resemble.
+
+A state is a vector of ``n`` signs ±1, a pattern is a state to be remembered, and the
+patterns are the rows of ``X``. At a tie a unit chooses +1.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+from numpy import ndarray
+from numpy.random import Generator
+from scipy.optimize import brentq, minimize_scalar
+from scipy.special import erf, erfc
+from scipy.stats import binom
+
+from dlcore.checks import check, check_finite, check_matrix, check_whole
+
+BLOCK = 128  # units looked at together when searching the next one to flip
+TIE = 1e-10  # a field this small against its terms is zero up to rounding
+
+
+@dataclass(frozen=True, eq=False)
+class Relaxation:
+    """How a state came to rest.
+
+    Attributes:
+        state: where it ended.
+        flips: the units that changed their sign, in order.
+        energy: before the first flip and after each.
+    """
+
+    state: Float[ndarray, "n"]
+    flips: Int[ndarray, "t"]
+    energy: Float[ndarray, "t1"]
+
+    def states(self) -> Float[ndarray, "t1 n"]:
+        """Return all states on the way, the first and the last included."""
+        path = np.tile(self.state, (len(self.flips) + 1, 1))
+        for t, i in reversed([*enumerate(self.flips)]):
+            path[: t + 1, i] *= -1
+        return path
+
+
+class Hopfield:
+    r"""A network of ``n`` threshold units, each connected to all others (Hopfield 1982).
+
+    .. math:: E(x) = -\tfrac12 x^\top W x - b^\top x, \qquad h(x) = W x + b.
+
+    Attributes:
+        W: weights, symmetric and zero on the diagonal.
+        b: biases; zero unless given.
+    """
+
+    def __init__(
+        self, W: Float[ndarray, "n n"], b: Float[ndarray, "n"] | None = None
+    ) -> None:
+        self.W = np.asarray(W, dtype=float)
+        check(
+            self.W.ndim == 2 and self.W.shape[0] == self.W.shape[1] > 0,
+            "Hopfield: W",
+            "be a square matrix",
+            f"shape {self.W.shape}",
+        )
+        n = len(self.W)
+        self.b = np.zeros(n) if b is None else np.asarray(b, dtype=float)
+        check(
+            self.b.shape == (n,),
+            "Hopfield: b",
+            f"have one number per unit ({n})",
+            f"shape {self.b.shape}",
+        )
+        check_finite("Hopfield: W and b", self.W, self.b)
+        size = float(np.abs(self.W).max())
+        skew = np.abs(self.W - self.W.T)
+        i, j = np.unravel_index(skew.argmax(), skew.shape)
+        check(
+            bool(skew[i, j] <= TIE * size),
+            "Hopfield: W",
+            "be symmetric",
+            f"W[{i}, {j}] = {self.W[i, j]:.4g} and W[{j}, {i}] = {self.W[j, i]:.4g}",
+            "Without symmetry there is no energy to descend.",
+        )
+        check(
+            not np.diag(self.W).any(),
+            "Hopfield: W",
+            "be zero on the diagonal",
+            f"largest entry {np.abs(np.diag(self.W)).max():.4g} there",
+            "A unit must not vote for itself: np.fill_diagonal(W, 0).",
+        )
+        self._tie = TIE * (np.abs(self.W).sum(axis=1) + np.abs(self.b))
+
+    def energy(self, x: Float[ndarray, "*batch n"]) -> Float[ndarray, "*batch"]:
+        r"""Return :math:`-\tfrac12 x^\top W x - b^\top x` of a state, or of many."""
+        x = as_states("energy: x", x, len(self.b))
+        energy = -0.5 * np.einsum("...i,...i", x @ self.W, x) - x @ self.b
+        return np.asarray(energy)
+
+    def field(
+        self, x: Float[ndarray, "*batch n"]
+    ) -> Float[ndarray, "*batch n"]:
+        """Return :math:`W x + b`, what each unit hears from the others."""
+        return as_states("field: x", x, len(self.b)) @ self.W + self.b
+
+    def step(self, x: Float[ndarray, "*batch n"]) -> Float[ndarray, "*batch n"]:
+        """Return the answer of all units at once, the synchronous update."""
+        return _decide(self.field(x), self._tie)
+
+    def is_fixed(
+        self, x: Float[ndarray, "*batch n"]
+    ) -> Bool[ndarray, "*batch"]:
+        """Tell whether no unit would change."""
+        return np.asarray((self.step(x) == x).all(axis=-1))
+
+    def relax(
+        self, x: Float[ndarray, "n"], rng: Generator | None = None
+    ) -> Relaxation:
+        r"""Update one unit at a time, :math:`x_i \leftarrow \operatorname{sgn} h_i`.
+
+        Sweep over all units until a whole sweep changes none. When unit ``i`` flips, the
+        fields change by :math:`2 x_i w_i` and the energy by :math:`-2 \lvert h_i \rvert`;
+        nothing is computed anew.
+
+        Args:
+            x: the state to start from.
+            rng: visit the units in a random order, drawn again for every sweep; by
+                default in the order of their numbers.
+        """
+        n = len(self.b)
+        x = as_state("relax: x", x, n).copy()
+        h = self.field(x)
+        flips: list[int] = []
+        energy = [float(self.energy(x))]
+        visit, settled = np.arange(n), False
+        while not settled:
+            if rng is not None:
+                visit = rng.permutation(n)
+            i, settled = 0, True
+            while i < n:
+                units = visit[i : i + BLOCK]
+                wrong = _decide(h[units], self._tie[units]) != x[units]
+                first = int(wrong.argmax())
+                if not wrong[first]:
+                    i += len(units)
+                    continue
+                j, i, settled = int(units[first]), i + first + 1, False
+                energy.append(energy[-1] + 2 * x[j] * h[j])
+                x[j] = -x[j]
+                h += 2 * x[j] * self.W[j]
+                flips.append(j)
+        return Relaxation(x, np.array(flips, dtype=int), np.array(energy))
+
+
+def hebbian(X: Float[ndarray, "s n"]) -> Float[ndarray, "n n"]:
+    r"""Return :math:`\frac1n \sum_\mu \xi_\mu \xi_\mu^\top` with a zero diagonal."""
+    X = as_patterns("hebbian", X)
+    W = X.T @ X / X.shape[1]
+    np.fill_diagonal(W, 0.0)
+    return W
+
+
+def projection(X: Float[ndarray, "s n"]) -> Float[ndarray, "n n"]:
+    r"""Return the projection on the span of the patterns, with a zero diagonal.
+
+    :math:`X^\top (X X^\top)^{-1} X` undoes the correlations between patterns (Personnaz,
+    Guyon and Dreyfus 1985), which must be linearly independent.
+    """
+    X = as_patterns("projection", X)
+    rank = int(np.linalg.matrix_rank(X))
+    check(
+        rank == len(X),
+        "projection: patterns",
+        "be linearly independent",
+        f"{len(X)} patterns of rank {rank}",
+        "Leave out repetitions and negatives.",
+    )
+    W = X.T @ np.linalg.solve(X @ X.T, X)
+    W = (W + W.T) / 2
+    np.fill_diagonal(W, 0.0)
+    return W
+
+
+def flip(x: Float[ndarray, "n"], k: int, rng: Generator) -> Float[ndarray, "n"]:
+    """Return the state with ``k`` of its signs changed, chosen at random."""
+    x = as_state("flip: x", x, np.size(x)).copy()
+    check(0 <= k <= len(x), "flip: k", f"lie between 0 and {len(x)}", k)
+    x[rng.choice(len(x), size=k, replace=False)] *= -1
+    return x
+
+
+def crosstalk(X: Float[ndarray, "s n"]) -> Float[ndarray, "s n"]:
+    r"""Return what the other patterns add to the field of each pattern.
+
+    .. math:: C_{\mu i} = \frac1n \sum_{\nu \ne \mu} \sum_{j \ne i}
+        \xi_{\nu i} \, \xi_{\nu j} \, \xi_{\mu j},
+
+    so that :math:`W \xi_\mu = \frac{n-1}{n} \xi_\mu + C_\mu` for Hebbian weights.
+    """
+    X = as_patterns("crosstalk", X)
+    n = X.shape[1]
+    return X @ hebbian(X) - (n - 1) / n * X
+
+
+def flip_probability(s: int, n: int) -> float:
+    """Return the probability that a unit of a stored random pattern is not stable.
+
+    Exact, for ``s`` patterns of ``n`` independent fair signs and Hebbian weights: the
+    cross-talk is a sum of :math:`(s-1)(n-1)` fair signs.
+    """
+    check_whole("flip_probability: s", s, 1)
+    check_whole("flip_probability: n", n, 2)
+    tosses = (s - 1) * (n - 1)
+    # sum = 2 heads − tosses < −(n − 1); at a tie half of the patterns want −1
+    threshold = (tosses - (n - 1)) / 2
+    below = binom.cdf(np.ceil(threshold) - 1, tosses, 0.5)
+    return float(below + 0.5 * binom.pmf(threshold, tosses, 0.5))
+
+
+def flip_probability_limit(alpha: float) -> float:
+    r"""Return :math:`\tfrac12 \operatorname{erfc}(1 / \sqrt{2\alpha})`, for large ``n``.
+
+    The load :math:`\alpha = s / n` is kept fixed.
+    """
+    check(alpha > 0, "flip_probability_limit: alpha", "be positive", alpha)
+    return float(0.5 * erfc(1 / np.sqrt(2 * alpha)))
+
+
+def mean_field_overlap(alpha: float) -> float:
+    r"""Return the overlap with a stored pattern after relaxation, for large ``n``.
+
+    At zero temperature the theory of Amit, Gutfreund and Sompolinsky (1985) says
+    :math:`m = \operatorname{erf}(y)` with the largest solution :math:`y > 0` of
+
+    .. math:: \operatorname{erf}(y) = y \left( \sqrt{2\alpha}
+        + \tfrac{2}{\sqrt\pi} e^{-y^2} \right),
+
+    and 0 where there is none, for :math:`\alpha` above :func:`critical_load`.
+    """
+    check(alpha > 0, "mean_field_overlap: alpha", "be positive", alpha)
+    y = _critical_y()
+    if alpha > _mean_field_load(y):
+        return 0.0
+    far = 1 / np.sqrt(2 * alpha) + 1  # belongs to a smaller load
+    return float(erf(brentq(lambda y: _mean_field_load(y) - alpha, y, far)))
+
+
+def critical_load() -> float:
+    """Return the largest load at which the mean-field theory has a memory."""
+    return _mean_field_load(_critical_y())
+
+
+def _mean_field_load(y: float) -> float:
+    """Return the load at which ``y`` solves the equation of mean_field_overlap."""
+    root = erf(y) / y - 2 / np.sqrt(np.pi) * np.exp(-(y**2))
+    return float(root**2 / 2)
+
+
+def _critical_y() -> float:
+    best = minimize_scalar(
+        lambda y: -_mean_field_load(y), bounds=(0.5, 3), method="bounded"
+    )
+    return float(best.x)
+
+
+def as_states(
+    what: str, x: Float[ndarray, "*batch n"], n: int
+) -> Float[ndarray, "*batch n"]:
+    """Return the states as an array; refuse what is not ±1 or has not ``n`` units."""
+    x = np.asarray(x, dtype=float)
+    check(
+        x.ndim > 0 and x.shape[-1] == n,
+        what,
+        f"have {n} units",
+        f"shape {x.shape}",
+    )
+    check(
+        bool((np.abs(x) == 1).all()),
+        what,
+        "hold nothing but −1 and +1",
+        np.unique(x)[:5],
+        "For bits 0 and 1, pass 2 * x - 1; for grey values, compare with a threshold.",
+    )
+    return x
+
+
+def as_state(what: str, x: Float[ndarray, "n"], n: int) -> Float[ndarray, "n"]:
+    """Return one state as an array; refuse anything else."""
+    check(np.ndim(x) == 1, what, "be one state", f"shape {np.shape(x)}")
+    return as_states(what, x, n)
+
+
+def as_patterns(who: str, X: Float[ndarray, "s n"]) -> Float[ndarray, "s n"]:
+    """Return the patterns as the rows of a matrix of ±1; refuse anything else."""
+    check_matrix(f"{who}: patterns", X, "be the rows of a matrix")
+    return as_states(f"{who}: patterns", X, np.shape(X)[1])
+
+
+def _decide(
+    h: Float[ndarray, "*batch n"], tie: Float[ndarray, "n"]
+) -> Float[ndarray, "*batch n"]:
+    return np.where(h >= -tie, 1.0, -1.0)

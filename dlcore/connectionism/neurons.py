@@ -1,0 +1,210 @@
+r"""Units: a weighted sum and a function of it, whose value at zero is said aloud.
+
+A unit answers :math:`y = \varphi(w \cdot x + b)`. The first ones knew only the bits 0 and
+1; on ``n`` bits a unit is a Boolean function, written as its *truth table*: the answers at
+the rows of :func:`corners`, in that order.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import product
+from typing import TypeAlias
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+from numpy.random import Generator
+
+from dlcore.checks import check, check_columns, check_finite
+
+Unit: TypeAlias = Callable[
+    [Float[ndarray, "n"], float, Float[ndarray, "s n"]], Float[ndarray, "s"]
+]
+Table: TypeAlias = tuple[int, ...]
+
+MAX_BITS = 16  # corners that one can still list
+
+
+def identity(z: Float[ndarray, "*shape"]) -> Float[ndarray, "*shape"]:
+    """Return ``z``: the activation of the linear unit."""
+    return z
+
+
+def sign(
+    z: Float[ndarray, "*shape"], at0: float = 0.0
+) -> Float[ndarray, "*shape"]:
+    """Return +1 where ``z`` is positive, −1 where it is negative, ``at0`` at zero."""
+    return np.where(z == 0, at0, np.sign(z))
+
+
+def heaviside(
+    z: Float[ndarray, "*shape"], at0: float = 0.0
+) -> Float[ndarray, "*shape"]:
+    """Return 1 where ``z`` is positive, 0 where it is negative, ``at0`` at zero."""
+    return np.heaviside(z, at0)
+
+
+def sigmoid(z: Float[ndarray, "*shape"]) -> Float[ndarray, "*shape"]:
+    r"""Return the logistic function :math:`\sigma(z) = 1 / (1 + e^{-z})`.
+
+    Only :math:`e^{-|z|}` is computed, which cannot overflow: for negative ``z``
+    numerator and denominator are multiplied by :math:`e^z`.
+    """
+    e = np.exp(-np.abs(z))
+    return np.where(z >= 0, 1.0, e) / (1 + e)
+
+
+def stochastic_binary(
+    z: Float[ndarray, "*shape"], rng: Generator
+) -> Float[ndarray, "*shape"]:
+    r"""Return 1 with probability :math:`\sigma(z)` and 0 otherwise, each on its own."""
+    return heaviside(sigmoid(z) - rng.random(z.shape))
+
+
+@dataclass(frozen=True, eq=False)
+class Neuron:
+    r"""The artificial neuron :math:`y = \varphi(w \cdot x + b)`.
+
+    Without inputs, ``w = np.zeros(0)``, it is the constant :math:`\varphi(b)`.
+
+    Attributes:
+        w: weights.
+        b: bias.
+        phi: activation function, applied to the weighted sums of all points at once.
+    """
+
+    w: Float[ndarray, "n"]
+    b: float
+    phi: Callable[[ndarray], ndarray] = identity
+
+    def __post_init__(self) -> None:
+        check(
+            self.w.ndim == 1,
+            "Neuron: w",
+            "be one vector of weights",
+            f"shape {self.w.shape}",
+        )
+        check_finite("Neuron: w and b", self.w, self.b)
+
+    def __call__(self, X: Float[ndarray, "s n"]) -> Float[ndarray, "s"]:
+        """Return the answers to the rows of ``X``."""
+        must = f"have one column per weight ({len(self.w)})"
+        check_columns("Neuron: X", X, len(self.w), must)
+        return self.phi(X @ self.w + self.b)
+
+
+def plus_minus_unit(
+    w: Float[ndarray, "*units n"],
+    theta: float | Float[ndarray, "*units"],
+    X: Float[ndarray, "s n"],
+) -> Float[ndarray, "s *units"]:
+    r"""Return :math:`\mathbb{1}[w \cdot x \ge \theta]` for bits and synapses ±1.
+
+    A matrix of synapses and a vector of thresholds make a layer.
+    """
+    _check_bits("plus_minus_unit", w, theta, X)
+    return heaviside(X @ w.T - theta, at0=1.0)
+
+
+def veto_unit(
+    w: Float[ndarray, "*units n"],
+    theta: float | Float[ndarray, "*units"],
+    X: Float[ndarray, "s n"],
+) -> Float[ndarray, "s *units"]:
+    r"""Return the answer of a unit with absolute inhibition (McCulloch and Pitts 1943).
+
+    It fires if at least ``theta`` of its exciting inputs (:math:`w_i = +1`) are active
+    and none of the inhibiting ones (:math:`w_i = -1`) is: inhibition is a veto. In 1943
+    ``theta`` is at least 1.
+    """
+    _check_bits("veto_unit", w, theta, X)
+    excitation = X @ (w > 0).T
+    inhibition = X @ (w < 0).T
+    return ((excitation >= theta) & (inhibition == 0)).astype(float)
+
+
+def corners(n: int) -> Float[ndarray, "rows n"]:
+    """Return all inputs of ``n`` bits, counting upwards in binary."""
+    check(0 <= n <= MAX_BITS, "corners: n", f"lie in 0..{MAX_BITS}", n)
+    return np.array(list(product([0.0, 1.0], repeat=n)))
+
+
+def reachable(
+    n: int, unit: Unit = plus_minus_unit, least: int | None = None
+) -> dict[Table, tuple[Float[ndarray, "n"], int]]:
+    r"""Return every Boolean function of ``n`` bits that a unit computes.
+
+    Tries all synapses :math:`w_i = \pm 1` and thresholds :math:`\theta = -n, \dots,
+    n + 1`; further ones change nothing.
+
+    Args:
+        n: number of bits.
+        unit: called as ``unit(w, theta, X)``.
+        least: smallest threshold that is allowed.
+
+    Returns:
+        The truth tables, each with the first choice ``(w, theta)`` that gives it.
+    """
+    X = corners(n)
+    found: dict[Table, tuple[Float[ndarray, "n"], int]] = {}
+    for w in 2 * X - 1:
+        for theta in range(-n if least is None else least, n + 2):
+            table = unit(w, theta, X).astype(int)
+            found.setdefault(tuple(table.tolist()), (w, theta))
+    return found
+
+
+def normal_form(
+    table: Float[ndarray, "rows"],
+) -> tuple[Float[ndarray, "m n"], Float[ndarray, "m"]]:
+    r"""Return a layer of units with synapses ±1, one for each 1 of a truth table.
+
+    The unit for the corner :math:`c` has :math:`w = 2c - 1` and :math:`\theta =
+    \sum_i c_i`, and fires at :math:`c` only. One more unit that asks for at least one
+    active input then computes the table: its disjunctive normal form.
+    """
+    table = np.asarray(table)
+    n = table.size.bit_length() - 1
+    check(
+        table.shape == (2**n,),
+        "normal_form: table",
+        "have 2**n entries",
+        f"shape {table.shape}",
+    )
+    check(
+        bool(np.isin(table, [0, 1]).all()),
+        "normal_form: table",
+        "hold only 0 and 1",
+        np.unique(table),
+    )
+    c = corners(n)[table == 1]
+    return 2 * c - 1, c.sum(axis=1)
+
+
+def _check_bits(
+    who: str,
+    w: Float[ndarray, "*units n"],
+    theta: float | Float[ndarray, "*units"],
+    X: Float[ndarray, "s n"],
+) -> None:
+    check(
+        bool(np.isin(w, [-1, 1]).all()),
+        f"{who}: w",
+        "hold only −1 and +1",
+        np.unique(w),
+        "For other weights, use Neuron.",
+    )
+    check(
+        bool(np.isin(X, [0, 1]).all()),
+        f"{who}: X",
+        "hold only the bits 0 and 1",
+        np.unique(X),
+    )
+    n = w.shape[-1]
+    check_columns(f"{who}: X", X, n, f"have one column per synapse ({n})")
+    check(
+        np.shape(theta) in ((), w.shape[:-1]) and not np.isnan(theta).any(),
+        f"{who}: theta",
+        "be one number for each unit",
+        theta,
+    )

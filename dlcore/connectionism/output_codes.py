@@ -1,0 +1,129 @@
+r"""Several units, several classes: a code says which units fire for which class.
+
+A *code* is a matrix of ±1 with one row per class, its *codeword*, and one column per
+unit. Unit ``j`` is to fire, with a score :math:`z_j > 0`, for the classes with +1 in
+column ``j``; a unit with the score zero does not fire. Classes are numbered from 0.
+"""
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+from numpy import ndarray
+
+from dlcore.checks import (
+    check,
+    check_columns,
+    check_finite,
+    check_matrix,
+    check_whole,
+)
+from dlcore.connectionism.neurons import MAX_BITS, corners, sign
+from dlcore.connectionism.perceptron import separate
+
+NO_CLASS = -1  # what read answers where no codeword fits
+
+
+def binary_code(m: int) -> Float[ndarray, "classes m"]:
+    """Return all :math:`2^m` codewords of ``m`` units, counting upwards from all −1."""
+    check_whole("binary_code: m", m, 1)
+    check(m <= MAX_BITS, "binary_code: m", f"be at most {MAX_BITS}", m)
+    return 2 * corners(m) - 1
+
+
+def one_hot(m: int) -> Float[ndarray, "m m"]:
+    """Return the code with one unit per class: +1 on the diagonal, −1 elsewhere."""
+    check_whole("one_hot: m", m, 1)
+    return 2 * np.eye(m) - 1
+
+
+def encode(
+    classes: Int[ndarray, "s"], code: Float[ndarray, "classes m"]
+) -> Float[ndarray, "s m"]:
+    """Return the labels of every unit: the codeword of each point's class."""
+    _check_code("encode", code)
+    check(
+        classes.ndim == 1 and np.issubdtype(classes.dtype, np.integer),
+        "encode: classes",
+        "be a row of whole numbers",
+        f"{classes.dtype} of shape {classes.shape}",
+    )
+    outside = (classes < 0) | (classes >= len(code))
+    check(
+        not outside.any(),
+        "encode: classes",
+        f"lie between 0 and {len(code) - 1}",
+        np.unique(classes[outside]),
+        "The code has no word for it.",
+    )
+    return code[classes]
+
+
+def separable_bits(
+    X: Float[ndarray, "s n"],
+    classes: Int[ndarray, "s"],
+    code: Float[ndarray, "classes m"],
+) -> Bool[ndarray, "m"]:
+    """Tell for each unit whether some weights and bias give it its labels."""
+    return np.array(
+        [separate(X, y) is not None for y in encode(classes, code).T]
+    )
+
+
+def read(
+    Z: Float[ndarray, "s m"], code: Float[ndarray, "classes m"]
+) -> Int[ndarray, "s"]:
+    """Return the class with +1 for the units that fire and −1 for the others, if any.
+
+    Args:
+        Z: the scores of the units, one row per point.
+        code: the code.
+
+    Returns:
+        The classes, and ``NO_CLASS`` where the units that fire make no codeword.
+    """
+    _check_scores("read", Z, code)
+    fits = (sign(Z, at0=-1.0)[:, None] == code).all(axis=2)
+    return np.where(fits.any(axis=1), fits.argmax(axis=1), NO_CLASS)
+
+
+def decode(
+    Z: Float[ndarray, "s m"], code: Float[ndarray, "classes m"]
+) -> Int[ndarray, "s"]:
+    r"""Return the class whose codeword agrees best with the scores.
+
+    .. math:: \operatorname{argmax}_c \; k_c \cdot z
+
+    Where :func:`read` has an answer and no score is zero, it is this one. For a one-hot
+    code it is the unit with the largest score. The first of equals wins.
+    """
+    _check_scores("decode", Z, code)
+    return (Z @ code.T).argmax(axis=1)
+
+
+def _check_code(who: str, code: Float[ndarray, "classes m"]) -> None:
+    check_matrix(
+        f"{who}: code", code, "have one row per class and one column per unit"
+    )
+    check(
+        bool(np.isin(code, [-1, 1]).all()),
+        f"{who}: code",
+        "hold −1 and +1",
+        np.unique(code),
+        "For bits 0 and 1, pass 2 * code - 1.",
+    )
+    words = len(np.unique(code, axis=0))
+    check(
+        words == len(code),
+        f"{who}: code",
+        "give each class its own word",
+        f"{words} words for {len(code)} classes",
+    )
+
+
+def _check_scores(
+    who: str, Z: Float[ndarray, "s m"], code: Float[ndarray, "classes m"]
+) -> None:
+    _check_code(who, code)
+    m = code.shape[1]
+    must = f"have one score per unit ({m}) in each row"
+    check_columns(f"{who}: Z", Z, m, must)
+    check_finite(f"{who}: Z", Z)

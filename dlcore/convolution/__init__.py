@@ -1,0 +1,1 @@
+"""Pictures, with PyTorch: what the chapter *Convolutional networks* builds."""

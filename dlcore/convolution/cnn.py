@@ -1,0 +1,248 @@
+r"""Convolutional networks: layers in a row, and a look at what each of them does.
+
+Networks are built of the layers of ``dlcore.convolution.conv`` and ``dlcore.convolution.pooling``, and of
+``nn.Linear``. What is said about them, sizes, counts and receptive fields, is read off the
+model, so it holds for every model of such layers.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from math import prod
+from typing import NamedTuple
+
+from jaxtyping import Float
+
+from dlcore._torch import Generator, Tensor, nn, torch
+from dlcore.checks import check, check_whole
+from dlcore.convolution.conv import Conv2d, receptive_field
+from dlcore.convolution.pooling import AvgPool2d, MaxPool2d
+
+SHRINK = ("max", "average", "stride")
+
+
+def dense(
+    inputs: int, outputs: int, generator: Generator | None = None
+) -> nn.Linear:
+    r"""Return a linear layer with weights from :math:`\mathcal{N}(0, 2/n)`, biases 0."""
+    check_whole("dense: inputs", inputs, 1)
+    check_whole("dense: outputs", outputs, 1)
+    layer = nn.Linear(inputs, outputs)
+    with torch.no_grad():
+        layer.weight.normal_(0, (2 / inputs) ** 0.5, generator=generator)
+        layer.bias.zero_()
+    return layer
+
+
+def pyramid(
+    channels: Sequence[int],
+    k: int = 5,
+    *,
+    padding: int = 0,
+    shrink: str = "max",
+    generator: Generator | None = None,
+) -> list[nn.Module]:
+    """Return convolution, ReLU and a halving of the sides, again and again.
+
+    Args:
+        channels: of the picture, and behind each of the convolutions.
+        k: rows and columns of a kernel.
+        padding: zeros around the pictures.
+        shrink: what halves the sides: ``"max"`` or ``"average"`` pooling of 2 × 2 places,
+            or ``"stride"``, where kernels move by two places and nothing is pooled.
+        generator: source of the kernels.
+    """
+    enough = len(channels) > 1
+    check(enough, "pyramid: channels", "be two or more", list(channels))
+    known = shrink in SHRINK
+    check(known, "pyramid: shrink", f"be one of {SHRINK}", repr(shrink))
+    stride = 2 if shrink == "stride" else 1
+    layers: list[nn.Module] = []
+    for inputs, outputs in pairwise(channels):
+        layers += [
+            Conv2d(
+                inputs,
+                outputs,
+                k,
+                stride=stride,
+                padding=padding,
+                generator=generator,
+            ),
+            nn.ReLU(),
+        ]
+        if shrink != "stride":
+            layers.append(MaxPool2d(2) if shrink == "max" else AvgPool2d(2))
+    return layers
+
+
+def classifier(
+    shape: tuple[int, int, int],
+    channels: Sequence[int],
+    hidden: Sequence[int],
+    classes: int,
+    k: int = 5,
+    *,
+    padding: int = 0,
+    shrink: str = "max",
+    generator: Generator | None = None,
+) -> nn.Sequential:
+    """Return a pyramid with a dense head: pictures in, a score for each class out.
+
+    Args:
+        shape: channels, rows and columns of a picture.
+        channels: behind each of the convolutions.
+        hidden: units in the hidden layers of the head.
+        classes: number of scores.
+        k: rows and columns of a kernel.
+        padding: zeros around the pictures.
+        shrink: see :func:`pyramid`.
+        generator: source of the weights.
+    """
+    body = pyramid(
+        [shape[0], *channels],
+        k,
+        padding=padding,
+        shrink=shrink,
+        generator=generator,
+    )
+    with torch.no_grad():
+        out = nn.Sequential(*body)(torch.zeros(1, *shape))
+    head: list[nn.Module] = [nn.Flatten()]
+    for inputs, outputs in pairwise([out[0].numel(), *hidden, classes]):
+        head += [dense(inputs, outputs, generator), nn.ReLU()]
+    return nn.Sequential(*body, *head[:-1])
+
+
+def lenet5(generator: Generator | None = None) -> nn.Sequential:
+    """Return the sizes of LeNet-5 with today's parts: ReLUs, max pooling, all channels.
+
+    The network of 1998 pools with trained factors, joins only some channels in its second
+    convolution, bends by tanh, and compares its last layer with templates.
+    """
+    sizes = (1, 32, 32), [6, 16], [120, 84], 10
+    return classifier(*sizes, generator=generator)
+
+
+def feature_maps(
+    model: nn.Module, x: Float[Tensor, "..."]
+) -> list[tuple[nn.Module, Tensor]]:
+    """Return each layer with what it gave for ``x``, in the order of their work.
+
+    Layers are the modules without parts. One that works twice comes twice. What a layer
+    gave is copied, since the next one may work in place.
+    """
+    seen: list[tuple[nn.Module, Tensor]] = []
+    layers = [m for m in model.modules() if not any(True for _ in m.children())]
+    hooks = [
+        layer.register_forward_hook(
+            lambda m, _, out: seen.append((m, out.clone()))
+        )
+        for layer in layers
+    ]
+    try:
+        with torch.no_grad():
+            model(x)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return seen
+
+
+class Step(NamedTuple):
+    """What one layer does to one example."""
+
+    layer: str
+    shape: tuple[int, ...]
+    parameters: int
+    multiplications: int
+
+
+def shape_trace(model: nn.Module, shape: Sequence[int]) -> list[Step]:
+    """Return what each layer makes of an example of the given shape, and its price.
+
+    Multiplications are those by the weights of convolutions and dense layers. A layer
+    that works twice has its parameters counted once. Running statistics stay as they are.
+    """
+    steps = [Step("input", tuple(shape), 0, 0)]
+    x = torch.zeros(1, *shape)
+    training = [m for m in model.modules() if m.training]
+    try:
+        maps = feature_maps(model.eval(), x)
+    finally:
+        for module in training:
+            module.training = True
+    worked = {id(p) for layer, _ in maps for p in layer.parameters()}
+    missed = [n for n, p in model.named_parameters() if id(p) not in worked]
+    rule = "have its parameters in layers, modules without parts, that work"
+    check(not missed, "shape_trace: model", rule, ", ".join(missed))
+    counted: set[int] = set()
+    for layer, out in maps:
+        new = [p for p in layer.parameters() if id(p) not in counted]
+        counted.update(map(id, new))
+        steps.append(
+            Step(
+                type(layer).__name__,
+                tuple(out.shape[1:]),
+                sum(p.numel() for p in new),
+                _multiplications(layer, out),
+            )
+        )
+    return steps
+
+
+def _multiplications(layer: nn.Module, out: Tensor) -> int:
+    """Count products with weights: each weight is used at every place of the output."""
+    if isinstance(layer, Conv2d):
+        return layer.W.numel() * prod(out.shape[2:])
+    if isinstance(layer, nn.Conv2d):
+        return layer.weight.numel() * prod(out.shape[2:])
+    if isinstance(layer, nn.Linear):
+        return layer.weight.numel() * prod(out.shape[1:-1])
+    return 0
+
+
+def as_table(steps: Sequence[Step]) -> str:
+    """Return a table of what :func:`shape_trace` found, with sums below."""
+    head = f"{'layer':10}{'shape':>14}{'parameters':>12}{'multiply-adds':>15}"
+    rows = []
+    for step in steps:
+        row = f"{step.layer:10}{' × '.join(map(str, step.shape)):>14}"
+        if step.parameters or step.multiplications:
+            row += f"{step.parameters:12,}{step.multiplications:15,}"
+        rows.append(row)
+    parameters = sum(step.parameters for step in steps)
+    products = sum(step.multiplications for step in steps)
+    last = f"{'together':24}{parameters:12,}{products:15,}"
+    return "\n".join([head, *rows, last])
+
+
+def seen(layers: Sequence[nn.Module], place: int) -> tuple[int, int]:
+    r"""Return which rows of a picture can matter to a row behind some layers.
+
+    .. math:: i \prod_l s_l - \sum_l p_l \prod_{j < l} s_j
+
+    is the first of them, and :func:`~dlcore.convolution.conv.receptive_field` their number. The same
+    holds for columns.
+
+    Args:
+        layers: convolutions, poolings, and what works on each number alone.
+        place: row :math:`i` behind them.
+
+    Returns:
+        The first row and the one behind the last; beyond the picture there are zeros.
+    """
+    check_whole("seen: place", place, 0)
+    sizes: list[tuple[int, int, int]] = []
+    start = 0
+    for layer in layers:
+        _, step = receptive_field(sizes)
+        if isinstance(layer, Conv2d):
+            start -= layer.padding * step
+            sizes.append((layer.W.shape[2], layer.stride, layer.dilation))
+        elif isinstance(layer, MaxPool2d):
+            sizes.append((layer.size, layer.stride, 1))
+        else:
+            alone = isinstance(layer, nn.ReLU | nn.Tanh | nn.Identity)
+            rule = "be convolutions, poolings or ReLUs"
+            check(alone, "seen: layers", rule, type(layer).__name__)
+    field, step = receptive_field(sizes)
+    return start + place * step, start + place * step + field

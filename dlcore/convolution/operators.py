@@ -1,0 +1,250 @@
+r"""Linear operators on sequences: shifts, convolutions, the Fourier transform.
+
+A list of :math:`n` numbers is a sequence on the places :math:`0, \dots, n-1`. Where its
+neighbours lie, outside on zeros or around the corner, is what the modes differ in:
+
+======== ============== ==========================================================
+mode     places         what lies outside
+======== ============== ==========================================================
+full     :math:`n+m-1`  zeros; every place that the kernel of length ``m`` reaches
+same     :math:`n`      zeros; the middle of *full*
+valid    :math:`n-m+1`  nothing; only places where the kernel fits
+circular :math:`n`      the other end of the list
+======== ============== ==========================================================
+"""
+
+from collections.abc import Callable
+from operator import index
+
+import numpy as np
+from jaxtyping import Complex, Float, Num
+from numpy import ndarray
+
+from dlcore.checks import check, check_finite, check_whole, refusing
+
+MODES = ("full", "same", "valid", "circular")
+
+
+def _as_list(what: str, x: ndarray) -> ndarray:
+    """Refuse what is no list; small whole numbers get room for their sums."""
+    check(
+        np.ndim(x) == 1 and np.size(x) > 0,
+        what,
+        "be a list of numbers, not empty",
+        f"shape {np.shape(x)}",
+    )
+    x = np.asarray(x)
+    small = x.dtype.kind in "biu" and x.dtype.itemsize < 8
+    return x.astype(np.int64) if small else x
+
+
+def output_size(n: int, m: int, mode: str = "full") -> int:
+    """Return how many places a kernel of length ``m`` gives on ``n`` places."""
+    check_whole("output_size: n", n, 1)
+    check_whole("output_size: m", m, 1)
+    check(mode in MODES, "output_size: mode", f"be one of {MODES}", repr(mode))
+    check(
+        mode != "valid" or m <= n,
+        "output_size: a valid kernel",
+        f"fit into the {n} places",
+        f"length {m}",
+    )
+    return {"full": n + m - 1, "valid": n - m + 1}.get(mode, n)
+
+
+def shift(x: Num[ndarray, "n"], k: int) -> Num[ndarray, "n"]:
+    r"""Return :math:`(S_k x)[t] = x[t - k]`: what leaves at one end enters at the other."""
+    _as_list("shift: x", x)
+    with refusing("shift: k", "be a whole number", repr(k)):
+        k = index(k)
+    return np.roll(x, k)
+
+
+def convolve(
+    x: Num[ndarray, "n"], h: Num[ndarray, "m"], mode: str = "full"
+) -> Num[ndarray, "_"]:
+    r"""Return :math:`(x * h)[t] = \sum_k h[k]\, x[t - k]`.
+
+    Whole numbers give whole numbers. The mode *same* starts at the place
+    :math:`\lfloor (m-1)/2 \rfloor` of *full*, as in SciPy.
+    """
+    x = _as_list("convolve: x", x)
+    h = _as_list("convolve: h", h)
+    n, m = len(x), len(h)
+    size = output_size(n, m, mode)
+    if mode == "circular":
+        return sum(h[k] * shift(x, k) for k in range(m))
+    y = np.zeros(n + m - 1, np.result_type(x, h))
+    for k in range(m):
+        y[k : k + n] += h[k] * x
+    start = (n + m - 1 - size) // 2
+    return y[start : start + size]
+
+
+def correlate(
+    h: Num[ndarray, "m"], x: Num[ndarray, "n"], mode: str = "valid"
+) -> Num[ndarray, "_"]:
+    r"""Return :math:`(h \star x)[t] = \sum_k h[k]\, x[t + k]`, which does not turn ``h`` around.
+
+    The places are :math:`t = -(m-1), \dots, n-1` in *full*, :math:`0, \dots, n-m` in *valid*,
+    :math:`0, \dots, n-1` in *circular*. The mode *same* starts at
+    :math:`-\lfloor (m-1)/2 \rfloor`, as the layers of PyTorch do.
+    """
+    x = _as_list("correlate: x", x)
+    h = _as_list("correlate: h", h)
+    n, m = len(x), len(h)
+    size = output_size(n, m, mode)
+    if mode == "circular":
+        return sum(h[k] * shift(x, -k) for k in range(m))
+    y = np.zeros(n + m - 1, np.result_type(x, h))
+    for k in range(m):
+        y[m - 1 - k : m - 1 - k + n] += h[k] * x
+    start = {"full": 0, "same": m // 2, "valid": m - 1}[mode]
+    return y[start : start + size]
+
+
+def toeplitz(h: Num[ndarray, "m"], n: int) -> Num[ndarray, "{n}+m-1 {n}"]:
+    r"""Return the matrix :math:`T_{tk} = h[t-k]` with :math:`Tx = x * h` for ``n`` numbers."""
+    h = _as_list("toeplitz: h", h)
+    check_whole("toeplitz: n", n, 1)
+    m = len(h)
+    T = np.zeros((n + m - 1, n), h.dtype)
+    for k in range(n):
+        T[k : k + m, k] = h
+    return T
+
+
+def circulant(h: Num[ndarray, "n"]) -> Num[ndarray, "n n"]:
+    r"""Return the matrix :math:`C_{tk} = h[(t - k) \bmod n]` of a circular convolution."""
+    h = _as_list("circulant: h", h)
+    t = np.arange(len(h))
+    return h[(t[:, None] - t) % len(h)]
+
+
+def matrix_of(f: Callable[[ndarray], ndarray], n: int) -> Num[ndarray, "p {n}"]:
+    """Return the matrix of a linear map of ``n`` numbers: its columns are impulse responses.
+
+    A map that is not linear has no matrix. One with a bias is always refused; others are
+    found by comparing the map with its matrix on a few lists of several sizes and signs.
+    """
+    check_whole("matrix_of: n", n, 1)
+    origin = np.array(f(np.zeros(n)))
+    _as_list("matrix_of: f(0)", origin)
+    check(
+        not origin.any(),
+        "matrix_of: f",
+        "map zeros to zeros",
+        f"a largest entry of {np.abs(origin).max()}",
+        "Subtract the bias: lambda x: f(x) - f(np.zeros(n)).",
+    )
+    A = np.stack([np.array(f(impulse)) for impulse in np.eye(n)], axis=1)
+    k = np.arange(n)
+    for size in (1.0, -1.0, 1e-3, -1e-3, 1e3, -1e3):
+        x = size * np.cos(1 + k**2 % 7 + np.sqrt(2) * k)
+        off = np.abs(f(x.copy()) - A @ x).max()
+        limit = 1e-9 * abs(size) * np.abs(A).sum(axis=1).max()
+        check(
+            bool(off <= limit),
+            "matrix_of: f",
+            "be linear",
+            f"a map that is off by {off:.2g}",
+        )
+    return A
+
+
+def equivariant_projection(A: Num[ndarray, "n n"]) -> Num[ndarray, "n n"]:
+    r"""Return :math:`\frac1n \sum_k S_{-k} A S_k`, the circulant matrix closest to ``A``."""
+    check(
+        np.ndim(A) == 2 and np.shape(A)[0] == np.shape(A)[1] > 0,
+        "equivariant_projection: A",
+        "be a square matrix",
+        f"shape {np.shape(A)}",
+    )
+    n, A = len(A), np.asarray(A, np.result_type(A, float))
+    moved = (np.roll(A, (-k, -k), axis=(0, 1)) for k in range(n))
+    return sum(moved, np.zeros_like(A)) / n
+
+
+def dft_matrix(n: int) -> Complex[ndarray, "{n} {n}"]:
+    r"""Return :math:`F_{ut} = e^{-2\pi \mathrm{i} ut/n}`, so that :math:`\hat x = Fx`."""
+    check_whole("dft_matrix: n", n, 1)
+    t = np.arange(n)
+    return np.exp(-2j * np.pi * (np.outer(t, t) % n) / n)
+
+
+def fft_convolve(
+    x: Num[ndarray, "n"], h: Num[ndarray, "m"]
+) -> Num[ndarray, "n+m-1"]:
+    r"""Return :math:`x * h`, in mode *full*, through :math:`\widehat{x * h} = \hat x \hat h`.
+
+    Zeros fill both lists up to a power of two, so that nothing comes around the corner.
+    The rounding error at each place is that of the largest numbers, also where small ones are.
+    """
+    x = _as_list("fft_convolve: x", x)
+    h = _as_list("fft_convolve: h", h)
+    check_finite("fft_convolve: x and h", x, h)
+    size = output_size(len(x), len(h))
+    N = 2 ** (size - 1).bit_length()
+    y = np.fft.ifft(np.fft.fft(x, N) * np.fft.fft(h, N))[:size]
+    return y if np.iscomplexobj(x) or np.iscomplexobj(h) else y.real
+
+
+def midpoints(a: float, b: float, n: int) -> Float[ndarray, "{n}"]:
+    """Return the midpoints of ``n`` equal pieces of the interval from ``a`` to ``b``."""
+    check(
+        bool(np.isfinite(b - a) and a < b),
+        "midpoints: a and b",
+        "be finite, a below b",
+        (a, b),
+    )
+    check_whole("midpoints: n", n, 1)
+    return a + (np.arange(n) + 0.5) * (b - a) / n
+
+
+def integral_operator(
+    kernel: Callable[[ndarray, ndarray], ndarray],
+    u: Float[ndarray, "p"],
+    t: Float[ndarray, "n"],
+) -> Num[ndarray, "p n"]:
+    r"""Return the matrix :math:`K(u_i, t_j)\, \Delta t` of :math:`\int K(u, t) f(t)\, dt`.
+
+    Applied to the values :math:`f(t_j)` it is the midpoint rule on the pieces around the
+    :math:`t_j`, which must be equally spaced: see :func:`midpoints`.
+    """
+    u = _as_list("integral_operator: u", u)
+    t = _as_list("integral_operator: t", t)
+    check_finite("integral_operator: u and t", u, t)
+    steps = np.diff(t)
+    check(
+        len(t) > 1 and steps[0] > 0 and np.allclose(steps, steps[0], 1e-6, 0),
+        "integral_operator: t",
+        "have at least two points, increasing and equally spaced",
+        f"{len(t)} points",
+        "midpoints(a, b, n) gives such points.",
+    )
+    K = kernel(u[:, None], t[None, :])
+    check_finite("integral_operator: values of the kernel", K)
+    return np.broadcast_to(K, (len(u), len(t))) * (t[-1] - t[0]) / (len(t) - 1)
+
+
+def gaussian_kernel(
+    width: float, radius: int | None = None
+) -> Float[ndarray, "_"]:
+    r"""Return the values :math:`e^{-k^2 / (2\sigma^2)}`, divided by their sum.
+
+    Args:
+        width: the standard deviation :math:`\sigma`, in places.
+        radius: the places are :math:`k = -r, \dots, r`; by default :math:`r \ge 4\sigma`.
+    """
+    check(
+        bool(np.isfinite(width) and width > 0),
+        "gaussian_kernel: width",
+        "be positive and finite",
+        width,
+    )
+    r = int(np.ceil(4 * width)) if radius is None else radius
+    check_whole("gaussian_kernel: radius", r, 0)
+    k = np.arange(-r, r + 1)
+    with np.errstate(over="ignore"):  # far out in a narrow kernel
+        h = np.exp(-((k / width) ** 2) / 2)
+    return h / h.sum()

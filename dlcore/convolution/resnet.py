@@ -1,0 +1,290 @@
+r"""Residual networks for pictures: blocks that add to what passes by, and their family.
+
+A block is a branch, the shortcut past it, and a bend behind their sum. Without its
+shortcut it is the plain counterpart: the same layers, one after the other.
+"""
+
+from collections.abc import Sequence
+
+from jaxtyping import Float
+
+from dlcore._torch import Generator, Tensor, nn, torch
+from dlcore.checks import check, check_whole
+from dlcore.convolution.batchnorm import BatchNorm2d
+from dlcore.convolution.conv import Conv2d
+
+Pictures = Float[Tensor, "B C rows columns"]
+
+
+class Block(nn.Module):
+    r"""A branch and a shortcut past it.
+
+    .. math:: y = \operatorname{ReLU}\bigl( s(x) + f(x) \bigr)
+
+    Args:
+        branch: :math:`f`.
+        past: :math:`s`, the identity or a projection; without it the block is plain.
+    """
+
+    def __init__(self, branch: nn.Module, past: nn.Module | None) -> None:
+        super().__init__()
+        self.branch, self.past = branch, past
+
+    def forward(  # noqa: D102
+        self, x: Float[Tensor, "B C rows columns"]
+    ) -> Float[Tensor, "B O _ _"]:
+        change = self.branch(x)
+        if self.past is None:
+            return torch.relu(change)
+        kept = self.past(x)
+        check(
+            kept.shape == change.shape,
+            "Block: the branch",
+            f"keep the shape {tuple(kept.shape)} of the shortcut",
+            f"{tuple(change.shape)}",
+        )
+        return torch.relu(kept + change)
+
+
+def sums(
+    inputs: int,
+    outputs: int,
+    k: int,
+    stride: int = 1,
+    groups: int = 1,
+    norm: bool = True,
+    generator: Generator | None = None,
+    zero: bool = False,
+) -> nn.Sequential:
+    """Return a convolution that keeps the size, or divides it by the stride.
+
+    With batch normalisation behind it, it has no bias, which would be idle. With
+    ``zero`` its outputs are zero at first: its scales are, or without them its kernels.
+    """
+    conv = Conv2d(
+        inputs,
+        outputs,
+        k,
+        stride=stride,
+        padding=k // 2,
+        groups=groups,
+        bias=not norm,
+        generator=generator,
+    )
+    norms = [BatchNorm2d(outputs)] if norm else []
+    if zero:
+        nn.init.zeros_(norms[0].gamma if norms else conv.W)
+    return nn.Sequential(conv, *norms)
+
+
+class BasicBlock(Block):
+    r"""Two convolutions with kernels of side 3, and a shortcut past them.
+
+    Args:
+        inputs: channels that come in.
+        outputs: channels that go out.
+        stride: of the first convolution. If it is not 1, or the channels change, the
+            shortcut is a projection, a convolution with kernels of side 1.
+        shortcut: whether there is one.
+        norm: whether batch normalisation follows each convolution.
+        zero: whether the branch is zero at first.
+        generator: source of the kernels.
+    """
+
+    def __init__(
+        self,
+        inputs: int,
+        outputs: int,
+        stride: int = 1,
+        *,
+        shortcut: bool = True,
+        norm: bool = True,
+        zero: bool = False,
+        generator: Generator | None = None,
+    ) -> None:
+        branch = nn.Sequential(
+            sums(inputs, outputs, 3, stride, 1, norm, generator),
+            nn.ReLU(),
+            sums(outputs, outputs, 3, 1, 1, norm, generator, zero),
+        )
+        past = _past(inputs, outputs, stride, norm, generator)
+        super().__init__(branch, past if shortcut else None)
+
+
+class Bottleneck(Block):
+    r"""Three convolutions: to few channels, with kernels of side 3, and back to many.
+
+    Args:
+        inputs: channels that come in.
+        outputs: channels that go out.
+        width: channels in the middle.
+        stride: of the middle convolution.
+        groups: of the middle convolution; more than one make it a block of ResNeXt
+            (Xie et al. 2017).
+        shortcut: whether there is one.
+        norm: whether batch normalisation follows each convolution.
+        zero: whether the branch is zero at first.
+        generator: source of the kernels.
+    """
+
+    def __init__(
+        self,
+        inputs: int,
+        outputs: int,
+        width: int,
+        stride: int = 1,
+        *,
+        groups: int = 1,
+        shortcut: bool = True,
+        norm: bool = True,
+        zero: bool = False,
+        generator: Generator | None = None,
+    ) -> None:
+        branch = nn.Sequential(
+            sums(inputs, width, 1, 1, 1, norm, generator),
+            nn.ReLU(),
+            sums(width, width, 3, stride, groups, norm, generator),
+            nn.ReLU(),
+            sums(width, outputs, 1, 1, 1, norm, generator, zero),
+        )
+        past = _past(inputs, outputs, stride, norm, generator)
+        super().__init__(branch, past if shortcut else None)
+
+
+def _past(
+    inputs: int,
+    outputs: int,
+    stride: int,
+    norm: bool,
+    generator: Generator | None,
+) -> nn.Module:
+    """Return the shortcut: the identity where it fits, else a projection."""
+    if stride == 1 and inputs == outputs:
+        return nn.Identity()
+    return sums(inputs, outputs, 1, stride, 1, norm, generator)
+
+
+class PreActivation(nn.Module):
+    r"""The block of the second paper (He et al. 2016b): nothing behind the sum.
+
+    .. math:: y = x + f(x)
+
+    with normalisation and bend in front of each of the two convolutions of :math:`f`.
+
+    Args:
+        channels: that come in and go out.
+        norm: whether there is normalisation.
+        generator: source of the kernels.
+    """
+
+    def __init__(
+        self,
+        channels: int,
+        *,
+        norm: bool = True,
+        generator: Generator | None = None,
+    ) -> None:
+        super().__init__()
+        layers: list[nn.Module] = []
+        for _ in range(2):
+            layers += [BatchNorm2d(channels)] if norm else []
+            conv = Conv2d(channels, channels, 3, padding=1, generator=generator)
+            layers += [nn.ReLU(), conv]
+        self.branch = nn.Sequential(*layers)
+
+    def forward(self, x: Pictures) -> Pictures:  # noqa: D102
+        return x + self.branch(x)
+
+
+class DenseBlock(nn.Module):
+    """Layers that each get all earlier results side by side (Huang et al. 2017).
+
+    Args:
+        inputs: channels that come in; what goes out has ``inputs + layers * growth``.
+        growth: channels that each layer adds.
+        layers: how many.
+        generator: source of the kernels.
+    """
+
+    def __init__(
+        self,
+        inputs: int,
+        growth: int,
+        layers: int,
+        generator: Generator | None = None,
+    ) -> None:
+        super().__init__()
+        check_whole("DenseBlock: layers", layers, 1)
+        self.layers = nn.ModuleList(
+            sums(inputs + i * growth, growth, 3, generator=generator)
+            for i in range(layers)
+        )
+
+    def forward(  # noqa: D102
+        self, x: Float[Tensor, "B C rows columns"]
+    ) -> Float[Tensor, "B O rows columns"]:
+        for layer in self.layers:
+            x = torch.cat([x, torch.relu(layer(x))], dim=1)
+        return x
+
+
+class ResNet(nn.Module):
+    r"""A small residual network for square pictures with one channel.
+
+    A convolution with stride 2, then stages of equal blocks, each of which doubles the
+    channels and halves the side, then a linear layer. There are ``2 * sum(blocks) + 2``
+    layers; three stages of :math:`n` blocks make the :math:`6n + 2` that He et al. (2016)
+    use for CIFAR-10.
+
+    Args:
+        blocks: how many each stage has.
+        channels: of the first stage.
+        side: rows and columns of a picture.
+        shortcut: whether the blocks have one; without it the network is plain.
+        norm: whether there is batch normalisation.
+        zero: whether the branches are zero at first.
+        classes: number of outputs.
+        generator: source of all weights.
+    """
+
+    def __init__(
+        self,
+        blocks: Sequence[int],
+        channels: int = 8,
+        *,
+        side: int = 28,
+        shortcut: bool = True,
+        norm: bool = True,
+        zero: bool = False,
+        classes: int = 10,
+        generator: Generator | None = None,
+    ) -> None:
+        super().__init__()
+        check(len(blocks) > 0, "ResNet: blocks", "name a stage", "none")
+        check_whole("ResNet: side", side, 1)
+        check_whole("ResNet: classes", classes, 1)
+        stem = sums(1, channels, 3, 2, 1, norm, generator)
+        self.stem = nn.Sequential(stem, nn.ReLU())
+        made, inputs, side = [], channels, (side + 1) // 2
+        how = {"shortcut": shortcut, "norm": norm, "zero": zero}
+        for stage, many in enumerate(blocks):
+            check_whole("ResNet: each of blocks", many, 1)
+            for i in range(many):
+                stride = 2 if stage > 0 and i == 0 else 1
+                outputs, side = channels << stage, (side - 1) // stride + 1
+                made.append(
+                    BasicBlock(
+                        inputs, outputs, stride, **how, generator=generator
+                    )
+                )
+                inputs = outputs
+        self.blocks = nn.Sequential(*made)
+        self.head = nn.Linear(inputs * side * side, classes)
+        scale = self.head.in_features**-0.5
+        nn.init.normal_(self.head.weight, 0, scale, generator=generator)
+        nn.init.zeros_(self.head.bias)
+
+    def forward(  # noqa: D102
+        self, x: Float[Tensor, "B 1 side side"]
+    ) -> Float[Tensor, "B classes"]:
+        return self.head(self.blocks(self.stem(x)).flatten(1))

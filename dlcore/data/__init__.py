@@ -1,0 +1,33 @@
+"""Data sets: what packages ship, fetched once and read in place, and what code makes."""
+
+from dlcore.data.images import cropped, mnist, mnist_sample, shifted
+from dlcore.data.tables import (
+    Exchange,
+    credit,
+    nyse,
+    separable,
+    shuttle,
+    spam,
+    split,
+    two_gaussians,
+    xor,
+)
+from dlcore.data.texts import king_james, reviews
+
+__all__ = [
+    "Exchange",
+    "credit",
+    "cropped",
+    "king_james",
+    "mnist",
+    "mnist_sample",
+    "nyse",
+    "reviews",
+    "separable",
+    "shifted",
+    "shuttle",
+    "spam",
+    "split",
+    "two_gaussians",
+    "xor",
+]

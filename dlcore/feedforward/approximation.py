@@ -1,0 +1,387 @@
+r"""What one hidden layer can represent: constructions with a proof, and their error.
+
+A *shallow* network with ``m`` units is :math:`f(x) = \sum_i a_i\, \varphi(w_i \cdot x +
+b_i) + c`. Nothing is trained here. Weights come from a formula (:func:`staircase`,
+:func:`power`), from a lottery (:func:`barron_sample`), or, for given units, from a linear
+program (:func:`uniform_fit`).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import comb
+from typing import TypeAlias
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+from numpy.random import Generator
+from scipy.optimize import linprog
+from scipy.special import gammaln
+from scipy.stats import binom
+
+from dlcore.checks import (
+    check,
+    check_columns,
+    check_finite,
+    check_matrix,
+    check_whole,
+)
+from dlcore.feedforward.activations import sigmoid, step, tanh
+
+Function: TypeAlias = Callable[[ndarray], ndarray]
+
+DEPENDENT = 1e-10  # part of the largest singular value that counts as zero
+FAR = 1e9  # where a sigmoidal function has nearly reached its limits
+
+
+def _values(what: str, f: Function, x: ndarray) -> ndarray:
+    """Return ``f(x)``, one finite number per point, also of a constant function."""
+    y = np.asarray(f(x), dtype=float)
+    check(
+        y.shape in ((), x.shape),
+        f"{what}: f(x)",
+        f"have one value per point ({len(x)})",
+        f"shape {y.shape}",
+    )
+    check_finite(f"{what}: f(x)", y)
+    return np.broadcast_to(y, x.shape)
+
+
+@dataclass(frozen=True, eq=False)
+class Shallow:
+    r"""A network with one hidden layer and one output.
+
+    .. math:: f(x) = \sum_{i=1}^{m} a_i\, \varphi(w_i \cdot x + b_i) + c
+
+    Attributes:
+        W: weights of the units, one unit per row.
+        b: their biases.
+        a: weights of the output.
+        c: bias of the output.
+        phi: activation function, applied to all weighted sums at once.
+    """
+
+    W: Float[ndarray, "m n"]
+    b: Float[ndarray, "m"]
+    a: Float[ndarray, "m"]
+    c: float
+    phi: Function
+
+    def __post_init__(self) -> None:
+        check(
+            self.W.ndim == 2 and self.b.shape == self.a.shape == (len(self.W),),
+            "Shallow: W, b and a",
+            "have one row or entry for each unit",
+            f"shapes {self.W.shape}, {self.b.shape}, {self.a.shape}",
+        )
+        check_finite("Shallow: weights", self.W, self.b, self.a, self.c)
+
+    def __call__(self, X: Float[ndarray, "s n"]) -> Float[ndarray, "s"]:
+        """Return the answers to the rows of ``X``."""
+        return self.units(X) @ self.a + self.c
+
+    def units(self, X: Float[ndarray, "s n"]) -> Float[ndarray, "s m"]:
+        """Return the answers of the hidden units, one column for each."""
+        n = self.W.shape[1]
+        check_columns(
+            "Shallow: X",
+            X,
+            n,
+            f"have one column per input ({n})",
+            "On the line, pass x[:, None].",
+        )
+        return self.phi(X @ self.W.T + self.b)
+
+
+def combine(
+    nets: Sequence[Shallow], factors: Float[ndarray, "k"], c: float = 0.0
+) -> Shallow:
+    r"""Write :math:`\sum_j \alpha_j f_j(x) + c` as one network: units side by side.
+
+    Args:
+        nets: networks :math:`f_j` with the same activation.
+        factors: the numbers :math:`\alpha_j`.
+        c: a constant.
+    """
+    check(
+        len(nets) == len(factors) > 0,
+        "combine: factors",
+        f"be one number for each network ({len(nets)})",
+        f"{len(factors)}",
+    )
+    check(
+        all(net.phi is nets[0].phi for net in nets),
+        "combine: nets",
+        "have the same activation",
+        [net.phi for net in nets],
+    )
+    inputs = [net.W.shape[1] for net in nets]
+    check(
+        len({*inputs}) == 1,
+        "combine: nets",
+        "have the same number of inputs",
+        inputs,
+    )
+    return Shallow(
+        np.concatenate([net.W for net in nets]),
+        np.concatenate([net.b for net in nets]),
+        np.concatenate(
+            [alpha * net.a for alpha, net in zip(factors, nets, strict=True)]
+        ),
+        float(factors @ np.array([net.c for net in nets]) + c),
+        nets[0].phi,
+    )
+
+
+def sup_distance(
+    f: Function,
+    g: Function,
+    lipschitz: float,
+    low: float = 0.0,
+    high: float = 1.0,
+    points: int = 1001,
+) -> tuple[float, float]:
+    r"""Enclose the uniform distance of two functions on an interval.
+
+    On a grid of spacing :math:`2\delta` no point is farther than :math:`\delta` from the
+    grid, so
+
+    .. math:: \max_{\text{grid}} |f - g| \le \lVert f - g \rVert
+              \le \max_{\text{grid}} |f - g| + \Lambda \delta .
+
+    Args:
+        f: a function of arrays.
+        g: another.
+        lipschitz: a constant :math:`\Lambda` for the difference :math:`f - g`.
+        low: left end of the interval.
+        high: right end.
+        points: size of the grid.
+
+    Returns:
+        A lower and an upper bound.
+    """
+    check_whole("sup_distance: points", points, 2)
+    check(low < high, "sup_distance: low", f"be less than high ({high})", low)
+    check(
+        0 <= lipschitz < np.inf,
+        "sup_distance: lipschitz",
+        "be a number from 0 on",
+        lipschitz,
+        "Without such a constant a grid says nothing about what lies between.",
+    )
+    x = np.linspace(low, high, points)
+    delta = (high - low) / (points - 1) / 2
+    seen = np.abs(_values("sup_distance", f, x) - _values("sup_distance", g, x))
+    return float(seen.max()), float(seen.max() + lipschitz * delta)
+
+
+def bernstein(
+    f: Function, k: int, x: Float[ndarray, "s"]
+) -> Float[ndarray, "s"]:
+    r"""Return the Bernstein polynomial of degree ``k`` at points of :math:`[0, 1]`.
+
+    .. math:: B_k f(x) = \sum_{j=0}^{k} \binom{k}{j} x^j (1 - x)^{k-j} f(j/k)
+
+    It is the mean of :math:`f(S/k)` for the number ``S`` of heads in ``k`` tosses of a
+    coin with probability ``x``.
+    """
+    check_whole("bernstein: k", k, 1)
+    check(
+        np.ndim(x) == 1,
+        "bernstein: x",
+        "be a vector of points",
+        f"shape {np.shape(x)}",
+    )
+    check(
+        bool(((x >= 0) & (x <= 1)).all()),
+        "bernstein: x",
+        "lie between 0 and 1",
+        x,
+    )
+    j = np.arange(k + 1)
+    return binom.pmf(j, k, x[:, None]) @ _values("bernstein", f, j / k)
+
+
+def sigmoid_to_tanh(net: Shallow) -> Shallow:
+    r"""Turn a network of logistic units into the same function of as many tanh units.
+
+    .. math:: \sigma(z) = \tfrac12 + \tfrac12 \tanh(\tfrac12 z)
+    """
+    check(
+        net.phi is sigmoid,
+        "sigmoid_to_tanh: net.phi",
+        "be dlcore.feedforward.activations.sigmoid",
+        net.phi,
+    )
+    c = net.c + net.a.sum() / 2
+    return Shallow(net.W / 2, net.b / 2, net.a / 2, float(c), tanh)
+
+
+def staircase(
+    f: Function, m: int, steepness: float, phi: Function = sigmoid
+) -> Shallow:
+    r"""Build ``m`` units that imitate a function on :math:`[0, 1]` by steps.
+
+    .. math:: g(x) = f(0) + \sum_{i=1}^{m} \bigl( f(\tfrac{i}{m}) - f(\tfrac{i-1}{m})
+              \bigr)\, \varphi\bigl( \lambda (x - t_i) \bigr), \quad
+              t_i = \frac{i - \frac12}{m}
+
+    Args:
+        f: a function of arrays.
+        m: number of units.
+        steepness: :math:`\lambda`.
+        phi: an activation that tends to 0 on the left and to 1 on the right.
+    """
+    check_whole("staircase: m", m, 1)
+    check(steepness > 0, "staircase: steepness", "be positive", steepness)
+    ends = phi(np.array([-FAR, FAR]))
+    check(
+        bool((np.abs(ends - np.array([0.0, 1.0])) < 0.01).all()),
+        "staircase: phi",
+        "tend to 0 on the left and to 1 on the right",
+        f"{ends[0]:.3g} at {-FAR:.0e} and {ends[1]:.3g} at {FAR:.0e}",
+        "For tanh, build it of logistic units and use sigmoid_to_tanh.",
+    )
+    heights = _values("staircase", f, np.arange(m + 1) / m)
+    t = (np.arange(1, m + 1) - 0.5) / m
+    W = np.full((m, 1), float(steepness))
+    return Shallow(W, -steepness * t, np.diff(heights), float(heights[0]), phi)
+
+
+def power(
+    k: int, h: float, phi: Function, b: float, derivative: float
+) -> Shallow:
+    r"""Build ``k`` units on the line that imitate :math:`x^k`.
+
+    .. math:: D_h(x) = \frac{1}{h^k \varphi^{(k)}(b)} \sum_{j=0}^{k} (-1)^{k-j}
+              \binom{k}{j}\, \varphi(j h x + b)
+
+    The term with :math:`j = 0` is the output's bias.
+
+    Args:
+        k: the power.
+        h: step of the difference; the smaller, the closer, until rounding takes over.
+        phi: activation.
+        b: where its ``k``-th derivative is taken.
+        derivative: :math:`\varphi^{(k)}(b)`, which must not be zero.
+    """
+    check_whole("power: k", k, 1)
+    check(
+        k <= 1000,
+        "power: k",
+        "be at most 1000",
+        k,
+        "Its weights are no floats.",
+    )
+    check(h > 0, "power: h", "be positive", h)
+    check(
+        derivative != 0,
+        "power: derivative",
+        "not be zero",
+        derivative,
+        "Choose another b; a polynomial of degree less than k has none.",
+    )
+    j = np.arange(k + 1)
+    binomials = np.array([float(comb(k, i)) for i in j])
+    with np.errstate(over="ignore", divide="ignore"):  # Shallow refuses ∞
+        a = (-1.0) ** (k - j) * binomials / (np.float64(h) ** k * derivative)
+    c = a[0] * phi(np.array([float(b)]))[0]
+    return Shallow(h * j[1:, None], np.full(k, float(b)), a[1:], float(c), phi)
+
+
+def uniform_fit(
+    H: Float[ndarray, "s m"], y: Float[ndarray, "s"]
+) -> tuple[Float[ndarray, "m"], float]:
+    r"""Return the best coefficients in the uniform distance, and that distance.
+
+    .. math:: \min_{a, t}\; t \quad \text{such that} \quad
+              -t \le y_i - (Ha)_i \le t
+
+    Columns and ``y`` are scaled to the maximum 1 first. Then the columns are replaced by
+    an orthonormal basis of their span, because units resemble each other; directions with
+    singular values below ``DEPENDENT`` times the largest are dropped.
+    """
+    check_matrix("uniform_fit: H", H, "have one row per point")
+    check(
+        y.shape == (len(H),),
+        "uniform_fit: y",
+        f"have one value per row of H ({len(H)})",
+        f"shape {y.shape}",
+    )
+    check_finite("uniform_fit: H and y", H, y)
+    scale, height = np.abs(H).max(axis=0), np.abs(y).max()
+    scale, height = np.where(scale > 0, scale, 1), height if height > 0 else 1.0
+    U, size, Vt = np.linalg.svd(H / scale, full_matrices=False)
+    kept = size > DEPENDENT * size[0]
+    U, ones = U[:, kept], np.ones((len(H), 1))
+    answer = linprog(
+        np.append(np.zeros(U.shape[1]), 1.0),
+        A_ub=np.block([[-U, -ones], [U, -ones]]),
+        b_ub=np.concatenate([-y, y]) / height,
+        bounds=(None, None),
+    )
+    check(
+        answer.success,
+        "uniform_fit: H and y",
+        "give a linear program that can be solved",
+        answer.message,
+    )
+    u = height * answer.x[:-1]
+    a = Vt[kept].T @ (u / size[kept]) / scale
+    return a, float(np.abs(y - U @ u).max())
+
+
+def barron_constant(n: int) -> float:
+    r"""Return :math:`C_f` of the bell :math:`f(x) = e^{-\lVert x \rVert^2 / 2}`.
+
+    Its Fourier transform is the density of :math:`\mathcal{N}(0, I)`, hence
+
+    .. math:: C_f = \int \lVert u \rVert\, |\hat f(u)|\, du = \mathbb{E} \lVert u \rVert
+              = \sqrt2\; \frac{\Gamma(\frac{n+1}{2})}{\Gamma(\frac n2)} .
+    """
+    check_whole("barron_constant: n", n, 1)
+    return float(np.sqrt(2) * np.exp(gammaln((n + 1) / 2) - gammaln(n / 2)))
+
+
+def barron_sample(
+    n: int,
+    m: int,
+    r: float,
+    rng: Generator,
+    centre: Float[ndarray, "n"] | None = None,
+) -> Shallow:
+    r"""Draw ``m`` steps whose mean is, on average, a bell on the ball of radius ``r``.
+
+    The bell :math:`f(x) = e^{-\lVert x - p \rVert^2 / 2}` around the centre :math:`p` has
+    :math:`\hat f(u)` with the phase :math:`-u \cdot p`. Directions :math:`v` are uniform,
+    lengths :math:`\rho` have the density proportional to :math:`\rho^n e^{-\rho^2/2}`,
+    places :math:`t` are uniform on :math:`[-r, r]`, and
+
+    .. math:: f(x) = f(0) - \mathbb{E}\bigl[ 2 r C_f \sin(\rho t - \rho\, v \cdot p)
+              \operatorname{sgn}(t)\, \mathbb{1}[ \operatorname{sgn}(t) (v \cdot x - t) > 0 ]
+              \bigr] .
+
+    Args:
+        n: dimension.
+        m: number of units.
+        r: radius of the ball, around zero.
+        rng: source of randomness.
+        centre: :math:`p`; zero, if it is left out.
+    """
+    check_whole("barron_sample: m", m, 1)
+    check(r > 0, "barron_sample: r", "be positive", r)
+    C = barron_constant(n)
+    p = np.zeros(n) if centre is None else centre
+    check(
+        p.shape == (n,),
+        "barron_sample: centre",
+        f"be a point with {n} coordinates",
+        f"shape {p.shape}",
+    )
+    v = rng.normal(size=(m, n))
+    v = v / np.linalg.norm(v, axis=1, keepdims=True)
+    rho = np.sqrt(rng.chisquare(n + 1, m))
+    t = rng.uniform(-r, r, m)
+    a = -2 * r * C * np.sin(rho * (t - v @ p)) * np.sign(t) / m
+    c = float(np.exp(-(p @ p) / 2))
+    return Shallow(np.sign(t)[:, None] * v, -np.abs(t), a, c, step)

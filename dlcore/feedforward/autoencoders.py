@@ -1,0 +1,114 @@
+r"""Autoencoders: networks that predict their input through a code.
+
+An autoencoder is a network whose target is its input. One of its layers is the code; the
+layers up to it are the encoder, the others the decoder.
+"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+from numpy.random import Generator
+
+from dlcore.checks import check, check_finite, check_matrix, check_whole
+from dlcore.feedforward.activations import Activation, identity, softmax
+from dlcore.feedforward.network import Network, mlp
+
+
+def autoencoder(
+    sizes: Sequence[int], phi: Activation, rng: Generator
+) -> Network:
+    """Build an autoencoder: the given layers down to the code, and back in mirror image.
+
+    Code and output are linear, all layers between have the activation ``phi``.
+
+    Args:
+        sizes: number of inputs, of units in each layer of the encoder, of the code.
+        phi: activation of the other layers.
+        rng: source of randomness.
+    """
+    check(len(sizes) >= 2, "autoencoder: sizes", "name inputs and code", sizes)
+    network = mlp([*sizes, *sizes[-2::-1]], phi, rng)
+    network.layers[len(sizes) - 2].phi = identity
+    return network
+
+
+def split(network: Network, layer: int) -> tuple[Network, Network]:
+    """Cut a network after a layer, counted from 1.
+
+    Returns:
+        The part that makes a code and the part that reads it. They share the arrays of
+        the network: training one of them changes it too.
+    """
+    check_whole("split: layer", layer, 1)
+    check(
+        layer < len(network.layers),
+        "split: layer",
+        f"leave one of the {len(network.layers)} layers",
+        layer,
+    )
+    return Network(network.layers[:layer]), Network(network.layers[layer:])
+
+
+def gaussian_noise(
+    sigma: float, rng: Generator
+) -> Callable[[ndarray], ndarray]:
+    r"""Return what adds noise, :math:`\tilde x = x + u\sigma\,\varepsilon`.
+
+    The numbers :math:`\varepsilon` are standard normal, and each row has its own level: ``u``
+    is uniform between 0 and 1.
+    """
+    check(0 <= sigma < np.inf, "gaussian_noise: sigma", "be at least 0", sigma)
+
+    def corrupt(X: ndarray) -> ndarray:
+        level = sigma * rng.random((len(X), 1))
+        return X + level * rng.normal(size=X.shape)
+
+    return corrupt
+
+
+def psnr(
+    X_hat: Float[ndarray, "s n"], X: Float[ndarray, "s n"], peak: float = 1.0
+) -> float:
+    r"""Return the peak signal-to-noise ratio of pictures in decibels.
+
+    .. math:: 10 \log_{10} \frac{\text{peak}^2}{\text{mean of } (\hat x - x)^2}
+    """
+    check(
+        X_hat.shape == X.shape,
+        "psnr: X_hat",
+        f"have the shape of X, {X.shape}",
+        f"shape {X_hat.shape}",
+    )
+    check(X.size > 0, "psnr: X", "have pixels", f"shape {X.shape}")
+    check_finite("psnr: X_hat and X", X_hat, X)
+    check(peak > 0, "psnr: peak", "be positive", peak)
+    error = float(((X_hat - X) ** 2).mean())
+    return float(10 * np.log10(peak**2 / error)) if error else np.inf
+
+
+def posterior_mean(
+    X_noisy: Float[ndarray, "t n"], X: Float[ndarray, "s n"], sigma: float
+) -> Float[ndarray, "t n"]:
+    r"""Return the best guess at rows of ``X``, equally likely, seen through Gaussian noise.
+
+    .. math::
+        p_i &\propto e^{-\|\tilde x - x_i\|^2 / 2\sigma^2}, \\
+        \mathbb{E}[x \mid \tilde x] &= \sum_i p_i x_i
+    """
+    check_matrix("posterior_mean: X", X, "have points as rows")
+    check(
+        X_noisy.ndim == X.ndim == 2 and X_noisy.shape[1] == X.shape[1],
+        "posterior_mean: X_noisy",
+        "have the columns of X",
+        f"shapes {X_noisy.shape} and {X.shape}",
+    )
+    check_finite("posterior_mean: X_noisy and X", X_noisy, X)
+    check(sigma > 0, "posterior_mean: sigma", "be positive", sigma)
+    # of the square, |x~|^2 is the same for all i, and drops out; the rest is exact only
+    # for numbers that are not large, so measure from the mean
+    mean = X.mean(axis=0)
+    X, X_noisy = X - mean, X_noisy - mean
+    scores = X_noisy @ X.T - (X**2).sum(axis=1) / 2
+    return mean + softmax(scores / sigma**2) @ X

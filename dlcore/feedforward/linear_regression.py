@@ -1,0 +1,161 @@
+r"""Linear regression: weights ``w`` with :math:`Xw \approx y`.
+
+Points are the rows of ``X``. There is no separate bias: :func:`design` appends the constant
+feature 1, whose weight is the bias. So ``n`` counts all weights.
+
+What follows from the least squares is written in the singular value decomposition
+:math:`X = \sum_{k=1}^{r} d_k u_k v_k^\top`. Its rank :math:`r` is decided in one place, as
+NumPy decides it: a :math:`d_k` up to :math:`d_1` times ``max(s, n)`` times the epsilon of
+the numbers in ``X`` is taken for zero.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+from scipy.optimize import linprog
+from scipy.sparse import bmat, identity
+
+from dlcore.checks import check, check_data, check_matrix
+
+MAX_ROUNDS = 10_000  # of reweighting in huber
+
+
+class Svd(NamedTuple):
+    """The parts of a matrix that belong to positive singular values."""
+
+    U: Float[ndarray, "s r"]
+    d: Float[ndarray, "r"]
+    V: Float[ndarray, "n r"]
+
+
+def design(X: Float[ndarray, "s n"]) -> Float[ndarray, "s n1"]:
+    """Append the constant feature 1, whose weight is the bias."""
+    check_matrix("design: X", X, "have points as rows")
+    return np.column_stack([X, np.ones(len(X))])
+
+
+def ols(
+    X: Float[ndarray, "s n"], y: Float[ndarray, "s *m"]
+) -> Float[ndarray, "*m n"]:
+    r"""Return the shortest of the weights that minimise :math:`\lVert Xw - y \rVert^2`.
+
+    .. math:: w^+ = X^+ y = \sum_{k=1}^{r} \frac{u_k^\top y}{d_k}\, v_k
+
+    With several targets per point, ``y`` of shape ``(s, m)``, the answer has a row of
+    weights for each: the matrix of a layer.
+    """
+    check_data("ols", X, y, dims=2)
+    U, d, V = _svd(X)
+    return ((U.T @ y).T / d) @ V.T
+
+
+def hat(X: Float[ndarray, "s n"]) -> Float[ndarray, "s s"]:
+    r"""Return the projection onto the columns' span: it takes ``y`` to :math:`\hat y`.
+
+    .. math:: P = X X^+ = \sum_{k=1}^{r} u_k u_k^\top
+    """
+    check_data("hat", X)
+    U, _, _ = _svd(X)
+    return U @ U.T
+
+
+def standard_errors(
+    X: Float[ndarray, "s n"], y: Float[ndarray, "s"]
+) -> Float[ndarray, "n"]:
+    r"""Estimate the standard deviations of the weights that :func:`ols` returns.
+
+    .. math::
+        \hat\sigma^2 = \frac{\lVert y - X\hat w \rVert^2}{s - n}, \qquad
+        \mathrm{se}_j^2 = \hat\sigma^2\, (X^\top X)^{-1}_{jj}
+            = \hat\sigma^2 \sum_{k=1}^{n} \frac{v_{jk}^2}{d_k^2}
+    """
+    check_data("standard_errors", X, y)
+    U, d, V = _svd(X)
+    s, n = X.shape
+    check(
+        len(d) == n,
+        "standard_errors: X",
+        f"have {n} independent columns",
+        f"rank {len(d)}",
+        "The data does not determine all weights.",
+    )
+    check(
+        s > n,
+        "standard_errors: X",
+        "have more rows than columns",
+        f"shape {X.shape}",
+        "No residual is left to estimate the noise from.",
+    )
+    r = y - U @ (U.T @ y)
+    variance = r @ r / (s - n)
+    return np.sqrt(variance * ((V / d) ** 2).sum(axis=1))
+
+
+def least_absolute(
+    X: Float[ndarray, "s n"], y: Float[ndarray, "s"]
+) -> Float[ndarray, "n"]:
+    r"""Return weights that minimise :math:`\sum_i \lvert y_i - x_i \cdot w \rvert`.
+
+    A linear program: minimise :math:`\sum_i t_i` subject to :math:`-t \le y - Xw \le t`.
+    Where several weights are optimal, it returns one of them.
+    """
+    check_data("least_absolute", X, y)
+    s, n = X.shape
+    slack = identity(s)
+    solution = linprog(
+        np.r_[np.zeros(n), np.ones(s)],
+        A_ub=bmat([[X, -slack], [-X, -slack]], format="csc"),
+        b_ub=np.r_[y, -y],
+        bounds=[(None, None)] * n + [(0, None)] * s,
+    )
+    check(
+        solution.status == 0,
+        "least_absolute: X and y",
+        "give a linear program that the solver can solve",
+        solution.message,
+        "Scale the columns of X to similar sizes.",
+    )
+    return solution.x[:n]
+
+
+def huber(
+    X: Float[ndarray, "s n"], y: Float[ndarray, "s"], delta: float = 1.0
+) -> Float[ndarray, "n"]:
+    r"""Return weights that minimise the sum of Huber's losses (Huber 1964).
+
+    The loss of a residual :math:`r` is :math:`\tfrac12 r^2` up to :math:`\lvert r \rvert =
+    \delta` and a straight line, :math:`\delta (\lvert r \rvert - \tfrac12 \delta)`, beyond.
+    Its derivative is :math:`c\, r` with :math:`c = \min(1, \delta / \lvert r \rvert)`. So at
+    the minimum the weights solve a least-squares problem in which point ``i`` counts
+    :math:`c_i` times; the loop computes both in turn, and no turn raises the sum. It ends
+    when the predictions stay and the gradient, :math:`\sum_i c_i r_i x_i`, is zero but for
+    a millionth of what it could be.
+    """
+    check_data("huber", X, y)
+    ok = bool(0 < delta < np.inf)
+    check(ok, "huber: delta", "be positive and finite", delta)
+    w = ols(X, y)
+    for _ in range(MAX_ROUNDS):
+        r = np.abs(y - X @ w)
+        root = np.sqrt(delta / np.maximum(r, delta))
+        w, before = ols(root[:, None] * X, root * y), w
+        moved = np.abs(X @ (w - before)).max()
+        stays = moved <= 1e-13 * (np.abs(y).max() + np.abs(X @ w).max())
+        gradient = X.T @ np.clip(y - X @ w, -delta, delta)
+        flat = np.abs(gradient) <= 1e-6 * delta * np.abs(X).sum(axis=0)
+        if stays and flat.all():
+            return w
+    raise ValueError(
+        f"huber: delta must be large enough for {MAX_ROUNDS:,} rounds to settle; got "
+        f"{delta} for targets up to {np.abs(y).max():g}. Use least_absolute, which is "
+        "the limit of small delta."
+    )
+
+
+def _svd(X: Float[ndarray, "s n"]) -> Svd:
+    """Decompose ``X`` and keep what is not taken for zero."""
+    U, d, Vt = np.linalg.svd(X, full_matrices=False)
+    kept = d > d[0] * max(X.shape) * np.finfo(d.dtype).eps
+    return Svd(U[:, kept], d[kept], Vt[kept].T)

@@ -1,0 +1,178 @@
+r"""Losses: how bad an output is for a target, one number per example.
+
+A loss :math:`\ell` belongs to one example; the cost is their mean, ``loss(o, y).mean()``.
+Losses for classes take scores (logits), not probabilities: so nothing overflows, and the
+gradient with respect to the scores is :math:`p - y`. The Poisson loss for counts takes the
+logarithm :math:`o` of the rate: so the rate is positive, and the gradient is
+:math:`e^o - y`. Scores above 709 are refused there, as :math:`e^o` would overflow.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+from numpy import ndarray
+
+from dlcore.checks import check
+from dlcore.connectionism.neurons import sigmoid
+from dlcore.feedforward.activations import log_softmax, softmax
+
+
+@dataclass(frozen=True, eq=False)
+class Loss:
+    r"""A loss :math:`\ell(o, y)` and its gradient by the output :math:`o`.
+
+    Attributes:
+        name: what readers call it.
+        value: losses of the rows of ``o``.
+        slope: gradient of each row's loss by that row.
+        targets: checks the targets and gives them the shape of the outputs.
+    """
+
+    name: str
+    value: Callable[[ndarray, ndarray], ndarray]
+    slope: Callable[[ndarray, ndarray], ndarray]
+    targets: Callable[[ndarray, ndarray], ndarray]
+
+    def __call__(
+        self, o: Float[ndarray, "s *outputs"], y: ndarray
+    ) -> Float[ndarray, "s"]:
+        """Return the loss of each row of outputs ``o`` for its target."""
+        self._check_outputs(o)
+        return _rows(self.value(o, self.targets(o, y)))
+
+    def gradient(
+        self, o: Float[ndarray, "s *outputs"], y: ndarray
+    ) -> Float[ndarray, "s *outputs"]:
+        r"""Return :math:`\partial \ell / \partial o` of each row."""
+        self._check_outputs(o)
+        return self.slope(o, self.targets(o, y))
+
+    def _check_outputs(self, o: ndarray) -> None:
+        """Refuse whole numbers, whose squares may not fit their type, and no rows."""
+        o = np.asarray(o)
+        check(
+            np.issubdtype(o.dtype, np.floating) and o.ndim > 0 and o.size > 0,
+            f"{self.name} loss: o",
+            "be floats, with a row per example and at least one",
+            f"{o.dtype} of shape {o.shape}",
+            "Use o.astype(float) for whole numbers, and o[None] for one example.",
+        )
+
+
+def one_hot(y: Int[ndarray, "s"], classes: int) -> Float[ndarray, "s classes"]:
+    """Return a row per example: 1 at its class, 0 elsewhere."""
+    ok = np.issubdtype(y.dtype, np.integer) and y.ndim == 1
+    check(
+        ok,
+        "one_hot: y",
+        "be whole numbers, one per example",
+        f"{y.dtype} of shape {y.shape}",
+    )
+    ok = bool(((y >= 0) & (y < classes)).all())
+    check(ok, "one_hot: y", f"lie in 0 … {classes - 1}", np.unique(y))
+    return np.eye(classes)[y]
+
+
+def _rows(losses: ndarray) -> ndarray:
+    return losses.reshape(len(losses), -1).sum(axis=1)
+
+
+def _same_shape(o: ndarray, y: ndarray) -> ndarray:
+    check(
+        o.shape == y.shape,
+        "loss: y",
+        f"have the shape of the outputs, {o.shape}",
+        f"shape {y.shape}",
+        "A column (s, 1) and a vector (s,) are different.",
+    )
+    return y
+
+
+def _bits(o: ndarray, y: ndarray) -> ndarray:
+    y = _same_shape(o, y)
+    ok = bool(((y >= 0) & (y <= 1)).all())
+    check(
+        ok,
+        "binary_cross_entropy: y",
+        "lie between 0 and 1",
+        np.unique(y),
+        "(y + 1) / 2 turns labels ±1 into 0 and 1.",
+    )
+    return y
+
+
+def _distributions(o: ndarray, y: ndarray) -> ndarray:
+    check(
+        o.ndim == 2,
+        "cross_entropy: o",
+        "have a row of scores per example",
+        f"shape {o.shape}",
+    )
+    if y.ndim == 1:
+        check(
+            len(y) == len(o),
+            "cross_entropy: y",
+            f"have one label per row of scores ({len(o)})",
+            f"{len(y)} labels",
+        )
+        y = one_hot(y, o.shape[1])
+    y = _same_shape(o, y)
+    ok = bool((y >= 0).all()) and np.allclose(y.sum(axis=1), 1)
+    check(ok, "cross_entropy: y", "have rows of probabilities with sum 1", y)
+    return y
+
+
+def _counts(o: ndarray, y: ndarray) -> ndarray:
+    y = _same_shape(o, y)
+    whole = (y >= 0) & np.isfinite(y) & (y == np.floor(y))
+    check(bool(whole.all()), "poisson: y", "be counts 0, 1, 2, …", y[~whole])
+    check(
+        not (o > 709).any(),
+        "poisson: o",
+        "be at most 709, or e^o overflows",
+        np.max(o, initial=0),
+        "It is the logarithm of the rate.",
+    )
+    return y
+
+
+squared = Loss(
+    "squared",
+    lambda o, y: (o - y) ** 2 / 2,
+    lambda o, y: o - y,
+    _same_shape,
+)
+absolute = Loss(
+    "absolute",
+    lambda o, y: np.abs(o - y),
+    lambda o, y: np.sign(o - y),
+    _same_shape,
+)
+huber = Loss(
+    "Huber",
+    lambda o, y: np.where(
+        np.abs(o - y) <= 1, (o - y) ** 2 / 2, np.abs(o - y) - 0.5
+    ),
+    lambda o, y: np.clip(o - y, -1.0, 1.0),
+    _same_shape,
+)
+binary_cross_entropy = Loss(
+    "binary cross-entropy",
+    lambda o, y: np.maximum(o, 0) - o * y + np.log1p(np.exp(-np.abs(o))),
+    lambda o, y: sigmoid(o) - y,
+    _bits,
+)
+cross_entropy = Loss(
+    "cross-entropy",
+    lambda o, y: -y * log_softmax(o),
+    lambda o, y: softmax(o) - y,
+    _distributions,
+)
+poisson = Loss(  # without log y!, which no output changes
+    "Poisson",
+    lambda o, y: np.exp(o) - o * y,
+    lambda o, y: np.exp(o) - y,
+    _counts,
+)

@@ -1,0 +1,130 @@
+r"""Continuous piecewise linear functions of one variable, as sums of ReLUs and in networks."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from dlcore.checks import check, check_finite
+from dlcore.feedforward.regions import Layer, as_layers
+
+LEVEL = 1e-12  # a sum up to this part of its largest value is taken for zero
+STRAIGHT = 1e-9  # a change of slope up to this part of it is taken for none
+ROUND = 1e-13  # a change of height up to this part of its terms is none
+
+
+class ReluSum(NamedTuple):
+    r""":math:`f(t) = a t + c + \sum_k v_k \max(0, t - t_k)`."""
+
+    a: float
+    c: float
+    v: Float[ndarray, "k"]
+    knots: Float[ndarray, "k"]
+
+    def __call__(self, t: Float[ndarray, "s"]) -> Float[ndarray, "s"]:
+        """Evaluate the sum."""
+        t = np.asarray(t, dtype=float)
+        bends = np.maximum(0, t[:, None] - self.knots)
+        return self.a * t + self.c + bends @ self.v
+
+
+def relu_sum(x: Float[ndarray, "k"], y: Float[ndarray, "k"]) -> ReluSum:
+    r"""Write the function that connects the points :math:`(x_i, y_i)` as a sum of ReLUs.
+
+    The first slope goes into the affine part, and each inner knot gets a ReLU weighted
+    with the change of slope there.
+
+    Args:
+        x: knots in increasing order, at least two.
+        y: the values there.
+    """
+    x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
+    check(
+        np.ndim(x) == 1 and np.shape(x) == np.shape(y) and len(x) >= 2,
+        "relu_sum: x and y",
+        "be at least two knots and as many values",
+        f"shapes {np.shape(x)} and {np.shape(y)}",
+    )
+    check_finite("relu_sum: x and y", x, y)
+    check(
+        bool((np.diff(x) > 0).all()),
+        "relu_sum: x",
+        "increase",
+        f"a step of {np.diff(x).min():g}",
+        "A function has one value at a knot, and so is continuous there.",
+    )
+    slopes = np.diff(y) / np.diff(x)
+    a = float(slopes[0])
+    return ReluSum(a, float(y[0] - a * x[0]), np.diff(slopes), x[1:-1])
+
+
+def breakpoints(
+    layers: Sequence[Layer],
+    start: Float[ndarray, "n"],
+    end: Float[ndarray, "n"],
+) -> tuple[Float[ndarray, "k"], Float[ndarray, "k out"]]:
+    r"""Follow a network along a segment, from bend to bend.
+
+    The outputs of a layer are piecewise linear along the segment. So are the sums of the
+    next one, and the zeros of these sums are the new bends.
+
+    Args:
+        layers: the network.
+        start: where the segment begins.
+        end: where it ends.
+
+    Returns:
+        The numbers ``t`` from 0 to 1, both included, such that the output bends at
+        ``start + t * (end - start)``, and the outputs there. Between them it is affine,
+        so there are ``len(t) - 1`` linear pieces. What cannot be told from rounding is
+        no bend: a change of slope below :math:`10^{-9}` of the slopes beside it.
+    """
+    layers = as_layers("breakpoints", layers)
+    start, end = np.asarray(start, dtype=float), np.asarray(end, dtype=float)
+    n = layers[0][0].shape[1]
+    check(
+        np.shape(start) == np.shape(end) == (n,),
+        "breakpoints: start and end",
+        f"be points with {n} coordinates",
+        f"shapes {np.shape(start)} and {np.shape(end)}",
+    )
+    check_finite("breakpoints: start and end", start, end)
+    *hidden, (W_last, b_last) = layers
+    t, X = np.array([0.0, 1.0]), np.array([start, end])
+    for W, b in hidden:
+        t, Z = _with_zeros(t, X @ W.T + b)
+        X = np.maximum(Z, 0)
+    scale = (np.abs(X) @ np.abs(W_last).T + np.abs(b_last)).max(axis=0)
+    return _bends(t, X @ W_last.T + b_last, scale)
+
+
+def _with_zeros(
+    t: Float[ndarray, "k"], Z: Float[ndarray, "k m"]
+) -> tuple[Float[ndarray, "k2"], Float[ndarray, "k2 m"]]:
+    """Add the knots at which one of the piecewise linear functions is zero."""
+    Z = np.where(np.abs(Z) <= LEVEL * np.abs(Z).max(axis=0), 0.0, Z)
+    before, unit = np.nonzero(Z[:-1] * Z[1:] < 0)
+    z0, z1 = Z[before, unit], Z[before + 1, unit]
+    zero = t[before] + z0 / (z0 - z1) * (t[before + 1] - t[before])
+    knots = np.unique(np.append(t, zero))
+    finer = np.column_stack([np.interp(knots, t, z) for z in Z.T])
+    finer[np.searchsorted(knots, zero), unit] = 0.0
+    return knots, finer
+
+
+def _bends(
+    t: Float[ndarray, "k"],
+    Y: Float[ndarray, "k out"],
+    scale: Float[ndarray, "out"],
+) -> tuple[Float[ndarray, "k2"], Float[ndarray, "k2 out"]]:
+    """Drop the inner knots at which no output changes its slope."""
+    step = np.diff(t)[:, None]
+    slopes = np.diff(Y, axis=0) / step
+    size = np.abs(slopes)
+    doubt = STRAIGHT * size + ROUND * (scale + size) / step
+    change = np.abs(np.diff(slopes, axis=0))
+    bent = (change > doubt[:-1] + doubt[1:]).any(axis=1)
+    keep = np.concatenate([[True], bent, [True]])
+    return t[keep], Y[keep]

@@ -1,0 +1,366 @@
+r"""The pieces into which ReLU units cut space.
+
+A network is a list of pairs ``(W, b)``, one for each layer. All but the last pair are
+hidden layers, :math:`x \leftarrow \max(0, Wx + b)`; the last is linear,
+:math:`y = Wx + b`. A hidden unit is *active* where its weighted sum is positive. Where no
+unit changes between active and silent, the network is affine.
+"""
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from itertools import combinations, islice, pairwise
+from math import comb
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from jaxtyping import Bool, Float
+from numpy import ndarray
+from numpy.random import Generator
+
+from dlcore.checks import (
+    check,
+    check_columns,
+    check_finite,
+    check_matrix,
+    check_whole,
+)
+
+Layer: TypeAlias = tuple[Float[ndarray, "_ _"], Float[ndarray, "_"]]
+Plane: TypeAlias = tuple[Fraction, ...]  # weights and bias, first weight 1
+
+THIN = 1e-10  # a cell thinner than this part of the box is no cell
+ROUND = 1e-13  # a sum up to this part of its terms is taken for rounding
+MAX_CELLS = 50_000
+MAX_VERTICES = 100_000
+
+
+def zaslavsky(m: int, n: int) -> int:
+    r"""Count the regions of ``m`` hyperplanes in general position in ``n`` dimensions.
+
+    Zaslavsky (1975) counted for all arrangements; this case is Steiner's and Schläfli's.
+
+    .. math:: R(m, n) = \sum_{i=0}^{n} \binom{m}{i}
+    """
+    check_whole("zaslavsky: m", m, 0)
+    check_whole("zaslavsky: n", n, 0)
+    return sum(comb(m, i) for i in range(n + 1))
+
+
+def count_regions(W: Float[ndarray, "m n"], b: Float[ndarray, "m"]) -> int:
+    r"""Count the regions of the hyperplanes :math:`w_i^\top x + b_i = 0`, exactly.
+
+    Hyperplane ``k`` adds as many regions as the earlier ones cut *it* into:
+
+    .. math:: r(H_1, \dots, H_m) = 1 + \sum_{k=1}^m r(H_1 \cap H_k, \dots, H_{k-1} \cap H_k)
+
+    The numbers are taken as they stand, as fractions, so nothing is rounded. Rows with
+    zero weights cut nothing, and equal hyperplanes count once.
+    """
+    W, b = _as_layer("count_regions", (W, b))
+    rows = [[Fraction(a) for a in row] for row in np.column_stack([W, b])]
+    return _count(_planes(rows))
+
+
+def patterns(
+    layers: Sequence[Layer], X: Float[ndarray, "s n"]
+) -> Bool[ndarray, "s hidden"]:
+    r"""Return for each point which hidden units are active, layer after layer.
+
+    .. math:: \kappa^{(l)}_i(x) = \mathbb{1}[w_i^\top x^{(l-1)} + b_i > 0]
+    """
+    layers = as_layers("patterns", layers)
+    X = _as_points("patterns", layers, X)
+    found = [np.empty((len(X), 0), dtype=bool)]
+    for W, b in layers[:-1]:
+        Z = X @ W.T + b
+        found.append(Z > 0)
+        X = np.maximum(Z, 0)
+    return np.hstack(found)
+
+
+def forward(
+    layers: Sequence[Layer], X: Float[ndarray, "s n"]
+) -> Float[ndarray, "s out"]:
+    """Apply the network to points."""
+    layers = as_layers("forward", layers)
+    X = _as_points("forward", layers, X)
+    *hidden, (W_last, b_last) = layers
+    for W, b in hidden:
+        X = np.maximum(X @ W.T + b, 0)
+    return X @ W_last.T + b_last
+
+
+class Cell(NamedTuple):
+    """A convex polygon in which no unit changes; there the network is affine."""
+
+    corners: Float[ndarray, "k 2"]
+    pattern: Bool[ndarray, "hidden"]
+    slope: Float[ndarray, "out 2"]
+    offset: Float[ndarray, "out"]
+
+
+def cells(
+    layers: Sequence[Layer], box: tuple[float, float, float, float]
+) -> list[Cell]:
+    r"""Cut a box of the plane into the cells of a network with two inputs.
+
+    On a cell the next layer's sums are affine, so each of its units cuts the cell along
+    a straight line, or not at all. Layer after layer, every cell is cut by every unit.
+
+    Args:
+        layers: the network.
+        box: left, right, bottom and top.
+
+    Returns:
+        The cells, each with its corners in order, its pattern, and the affine map
+        ``slope @ x + offset`` that the network computes there.
+    """
+    layers = as_layers("cells", layers)
+    check(
+        layers[0][0].shape[1] == 2,
+        "cells: layers",
+        "take two inputs",
+        layers[0][0].shape[1],
+    )
+    check(np.shape(box) == (4,), "cells: box", "be four numbers", box)
+    check_finite("cells: box", np.array(box))
+    left, right, bottom, top = box
+    check(
+        left < right and bottom < top,
+        "cells: box",
+        "be left < right, bottom < top",
+        box,
+    )
+    corners = [(left, bottom), (right, bottom), (right, top), (left, top)]
+    thin = THIN * max(right - left, top - bottom)
+    found = [
+        Cell(
+            np.array(corners, float), np.zeros(0, bool), np.eye(2), np.zeros(2)
+        )
+    ]
+    for W, b in layers[:-1]:
+        pieces = (p for cell in found for p in _cut(cell, W, b, thin))
+        found = list(islice(pieces, MAX_CELLS + 1))
+        check(
+            len(found) <= MAX_CELLS,
+            "cells: the network",
+            f"have at most {MAX_CELLS:,} cells",
+            "more",
+            "Take a smaller box.",
+        )
+    W, b = layers[-1]
+    return [
+        c._replace(slope=W @ c.slope, offset=W @ c.offset + b) for c in found
+    ]
+
+
+def folding_bound(m: int, n: int, L: int) -> int:
+    r"""Return how many linear pieces folding makes (Montúfar et al. 2014).
+
+    .. math:: \lfloor m/n \rfloor^{n(L-1)} \sum_{i=0}^{n} \binom{m}{i}
+
+    Args:
+        m: units in each hidden layer, at least ``n``.
+        n: inputs.
+        L: hidden layers.
+    """
+    check_whole("folding_bound: n", n, 1)
+    check_whole("folding_bound: m", m, n)
+    check_whole("folding_bound: L", L, 1)
+    return (m // n) ** (n * (L - 1)) * zaslavsky(m, n)
+
+
+def folding_network(m: int, n: int, L: int, rng: Generator) -> list[Layer]:
+    r"""Build a network with at least ``folding_bound(m, n, L)`` linear pieces.
+
+    Each of the first ``L - 1`` layers folds the unit cube ``p = m // n`` times along
+    every coordinate, by the zigzag
+
+    .. math:: g(t) = p \max(0, t) + 2p \sum_{k=1}^{p-1} (-1)^k \max(0, t - k/p)
+
+    and the last one cuts the folded cube by ``m`` hyperplanes in general position, such
+    that at every point at least one unit is active if ``m > n``.
+
+    Args:
+        m: units in each hidden layer, at least ``n``; ``m - p * n`` of them stay idle.
+        n: inputs.
+        L: hidden layers.
+        rng: draws the hyperplanes of the last layer and the output's weights.
+    """
+    folding_bound(m, n, L)  # refuses what it refuses
+    check(
+        comb(m, n) <= MAX_VERTICES,
+        "folding_network: m and n",
+        f"have at most {MAX_VERTICES:,} subsets of n hyperplanes",
+        f"{m} and {n}",
+    )
+    p = m // n
+    idle = m - p * n
+    rise = np.kron(np.eye(n), np.ones((p, 1)))  # p units per coordinate
+    start = -np.tile(np.arange(p) / p, n)  # the k-th bends at k / p
+    bend = 2.0 * p * (-1.0) ** np.arange(p)
+    bend[0] = p
+    fold = np.hstack([np.kron(np.eye(n), bend), np.zeros((n, idle))])
+    layers, read = [], np.eye(n)
+    for _ in range(L - 1):
+        W = np.vstack([rise @ read, np.zeros((idle, read.shape[1]))])
+        layers.append((W, np.append(start, np.zeros(idle))))
+        read = fold
+    W, b = _last_cuts(m, n, rng)
+    layers.append((W @ read, b))
+    layers.append((rng.uniform(0.5, 1.5, size=(1, m)), np.zeros(1)))
+    return layers
+
+
+def as_layers(who: str, layers: Sequence[Layer]) -> list[Layer]:
+    """Return the network with floating-point numbers; refuse what is none."""
+    check(len(layers) > 0, f"{who}: layers", "be pairs (W, b)", "none")
+    found = [_as_layer(who, layer) for layer in layers]
+    for (W, _), (V, _) in pairwise(found):
+        check(
+            V.shape[1] == len(W),
+            f"{who}: a layer",
+            f"take the {len(W)} numbers of the layer before",
+            f"shape {V.shape}",
+        )
+    return found
+
+
+def _as_layer(who: str, layer: Layer) -> Layer:
+    pair = isinstance(layer, tuple | list) and len(layer) == 2
+    check(pair, f"{who}: layers", "be pairs (W, b)", type(layer).__name__)
+    W, b = (np.asarray(part, dtype=float) for part in layer)
+    check_matrix(f"{who}: W", W, "have a row for each unit")
+    check(
+        b.shape == W.shape[:1],
+        f"{who}: b",
+        f"have one number for each of the {len(W)} units",
+        f"shape {b.shape}",
+    )
+    check_finite(f"{who}: W and b", W, b)
+    return W, b
+
+
+def _as_points(
+    who: str, layers: Sequence[Layer], X: Float[ndarray, "s n"]
+) -> Float[ndarray, "s n"]:
+    X, n = np.asarray(X, dtype=float), layers[0][0].shape[1]
+    check_matrix(f"{who}: X", X, "have points as rows")
+    must = f"have a column for each of the {n} inputs"
+    check_columns(f"{who}: X", X, n, must)
+    check_finite(f"{who}: X", X)
+    return X
+
+
+def _planes(rows: list[list[Fraction]]) -> list[Plane]:
+    """Scale the first weight to 1; drop rows without weights, and repetitions."""
+    found: dict[Plane, None] = {}
+    for *w, b in rows:
+        first = next((a for a in w if a), None)
+        if first is not None:
+            found[tuple(a / first for a in [*w, b])] = None
+    return list(found)
+
+
+def _count(planes: list[Plane]) -> int:
+    return 1 + sum(
+        _count(_restrict(planes[:k], H)) for k, H in enumerate(planes)
+    )
+
+
+def _restrict(planes: list[Plane], H: Plane) -> list[Plane]:
+    """Intersect hyperplanes with ``H``, by solving it for its first coordinate."""
+    j = H.index(1)
+    return _planes(
+        [
+            [
+                a - P[j] * h
+                for i, (a, h) in enumerate(zip(P, H, strict=True))
+                if i != j
+            ]
+            for P in planes
+        ]
+    )
+
+
+def _cut(
+    cell: Cell, W: Float[ndarray, "m n"], b: Float[ndarray, "m"], thin: float
+) -> Iterator[Cell]:
+    """Cut a cell by the units of a layer, and apply the layer to its pieces."""
+    Z, d = W @ cell.slope, W @ cell.offset + b
+    length = np.linalg.norm(Z, axis=1)
+    reach = np.abs(cell.slope) @ np.abs(cell.corners).max(axis=0)
+    scale = np.abs(W) @ (reach + np.abs(cell.offset)) + np.abs(b)
+    size = np.ptp(cell.corners, axis=0).max()
+    moves = length * size > ROUND * scale  # else constant on the cell
+    unit = np.where(moves, length, 1.0)[:, None]
+    lines = np.column_stack([np.where(moves[:, None], Z, 0.0), d]) / unit
+    pieces = [cell.corners]
+    for line in lines[_crossed(cell.corners, lines, thin)]:
+        pieces = [
+            half for piece in pieces for half in _halves(piece, line, thin)
+        ]
+    for corners in pieces:
+        distance = corners @ lines[:, :2].T + lines[:, 2]
+        active = np.where(moves, distance.max(axis=0) > thin, d > ROUND * scale)
+        yield Cell(
+            corners,
+            np.append(cell.pattern, active),
+            Z * active[:, None],
+            d * active,
+        )
+
+
+def _crossed(
+    corners: Float[ndarray, "k 2"], lines: Float[ndarray, "m 3"], thin: float
+) -> Bool[ndarray, "m"]:
+    """Mark the lines that have corners on both sides."""
+    distance = corners @ lines[:, :2].T + lines[:, 2]
+    return (distance.max(axis=0) > thin) & (distance.min(axis=0) < -thin)
+
+
+def _halves(
+    corners: Float[ndarray, "k 2"], line: Float[ndarray, "3"], thin: float
+) -> list[Float[ndarray, "_ 2"]]:
+    """Cut a convex polygon along a line, if the line crosses it."""
+    if not _crossed(corners, line[None], thin)[0]:
+        return [corners]
+    distance = corners @ line[:2] + line[2]
+    return [_side(corners, side * distance, thin) for side in (1, -1)]
+
+
+def _side(
+    corners: Float[ndarray, "k 2"], distance: Float[ndarray, "k"], thin: float
+) -> Float[ndarray, "_ 2"]:
+    """Keep the part of a polygon in which the distance is not negative."""
+    distance = np.where(np.abs(distance) <= thin, 0.0, distance)
+    kept = []
+    for i in range(len(corners)):
+        u, v = distance[i - 1], distance[i]
+        if u * v < 0:  # the edge that ends in this corner crosses the line
+            x, y = corners[i - 1], corners[i]
+            kept.append(x + u / (u - v) * (y - x))
+        if v >= 0:
+            kept.append(corners[i])
+    return np.array(kept)
+
+
+def _last_cuts(
+    m: int, n: int, rng: Generator
+) -> tuple[Float[ndarray, "m n"], Float[ndarray, "m"]]:
+    """Draw hyperplanes whose vertices all lie in the unit cube.
+
+    Every region of hyperplanes in general position has a vertex, so all meet the cube.
+    If ``m > n``, turn ``n + 1`` of them such that a positive combination of their sums
+    is a positive constant: then one of these units is always active.
+    """
+    W, b = rng.normal(size=(m, n)), rng.normal(size=m)
+    subsets = [list(chosen) for chosen in combinations(range(m), n)]
+    vertices = [np.linalg.solve(W[i], -b[i]) for i in subsets]
+    scale = 0.4 / np.abs(vertices).max()  # x = 1/2 + scale * vertex
+    if m > n:
+        some = slice(0, n + 1)
+        multipliers = np.linalg.svd(W[some].T)[2][-1]
+        turn = np.sign(multipliers) * np.sign(multipliers @ b[some])
+        W[some], b[some] = turn[:, None] * W[some], turn * b[some]
+    return W, scale * b - W @ np.full(n, 0.5)

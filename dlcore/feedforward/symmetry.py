@@ -1,0 +1,110 @@
+r"""Symmetries: other weights, same network.
+
+Each function returns a new network that computes the same as the one given. Hidden layers
+count from 1.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from dlcore.checks import check, check_whole
+from dlcore.feedforward.activations import identity, leaky_relu, relu, tanh
+from dlcore.feedforward.layers import Dense
+from dlcore.feedforward.network import Network
+
+HOMOGENEOUS = (identity, relu, leaky_relu)  # phi(d z) = d phi(z) for d > 0
+ODD = (identity, tanh)  # phi(-z) = -phi(z)
+
+
+def is_permutation(P: Float[ndarray, "m k"]) -> bool:
+    """Tell whether each row and each column holds one 1 and else zeros."""
+    return bool(
+        P.ndim == 2
+        and P.shape[0] == P.shape[1] > 0
+        and ((P == 0) | (P == 1)).all()
+        and (P.sum(axis=0) == 1).all()
+        and (P.sum(axis=1) == 1).all()
+    )
+
+
+def permute_hidden(
+    network: Network, layer: int, order: Sequence[int]
+) -> Network:
+    r"""Number the units of a hidden layer in another order.
+
+    With the permutation matrix :math:`P` that has a 1 in row :math:`j` and column
+    ``order[j]``, :math:`(W, b)` become :math:`(PW, Pb)` and the next layer's
+    :math:`W` becomes :math:`W P^\top`.
+    """
+    changed, here, above = _hidden("permute_hidden", network, layer)
+    whole = all(hasattr(j, "__index__") for j in order)
+    check(
+        whole and sorted(order) == list(range(len(here.b))),
+        "permute_hidden: order",
+        f"hold each of 0 … {len(here.b) - 1} once",
+        order,
+    )
+    here.W, here.b = here.W[list(order)], here.b[list(order)]
+    above.W = above.W[:, list(order)]
+    return changed
+
+
+def scale_hidden(
+    network: Network, layer: int, d: Float[ndarray, "m"]
+) -> Network:
+    r"""Multiply what each hidden unit hears by :math:`d_j`, divide what it says.
+
+    With :math:`D = \operatorname{diag}(d)`, :math:`(W, b)` become :math:`(DW, Db)` and the
+    next layer's :math:`W` becomes :math:`W D^{-1}`. This leaves the function alone if
+    :math:`\varphi(d_j z) = d_j \varphi(z)`: for positive :math:`d_j` and the ReLU, and for
+    :math:`d_j = \pm 1` and tanh.
+    """
+    changed, here, above = _hidden("scale_hidden", network, layer)
+    check(
+        d.shape == here.b.shape,
+        "scale_hidden: d",
+        f"have one factor for each of the {len(here.b)} units",
+        f"shape {d.shape}",
+    )
+    check(
+        bool((np.isfinite(d) & (d != 0)).all()),
+        "scale_hidden: d",
+        "be finite and not zero",
+        d,
+    )
+    commutes = (bool((d > 0).all()) or here.phi in ODD) and (
+        bool((np.abs(d) == 1).all()) or here.phi in HOMOGENEOUS
+    )
+    check(
+        commutes,
+        "scale_hidden: d",
+        f"commute with {here.phi.name}",
+        d,
+        "Positive factors go with the ReLU, ±1 with tanh.",
+    )
+    here.W, here.b = d[:, None] * here.W, d * here.b
+    above.W = above.W / d
+    return changed
+
+
+def _hidden(
+    who: str, network: Network, layer: int
+) -> tuple[Network, Dense, Dense]:
+    """Copy the network; return it with the hidden layer and the one above."""
+    check_whole(f"{who}: layer", layer, 1)
+    hidden = len(network.layers) - 1
+    check(layer <= hidden, f"{who}: layer", f"be one of 1 … {hidden}", layer)
+    check(
+        all(type(one) is Dense for one in network.layers),
+        f"{who}: network",
+        "have Dense layers only",
+        [type(one).__name__ for one in network.layers],
+        "A shortcut ties the units of different layers together.",
+    )
+    changed = Network(
+        [Dense(one.W.copy(), one.b.copy(), one.phi) for one in network.layers]
+    )
+    return changed, changed.layers[layer - 1], changed.layers[layer]

@@ -1,0 +1,1 @@
+"""Figures that move, the plots of the book, and bars that say how far it is."""

@@ -1,0 +1,1 @@
+"""Derivatives, our own engine and how it is trained: what the chapter *Optimization* builds."""

@@ -1,0 +1,390 @@
+r"""Reverse-mode automatic differentiation: arrays that remember how they were made.
+
+A :class:`Tensor` holds an array. An operation on tensors computes its result, and keeps
+for each tensor it came from a rule that carries a gradient back: from
+:math:`\delta_y = \partial J / \partial y` to
+:math:`\delta_x = (\partial y / \partial x)^\top \delta_y`. Calling
+:meth:`Tensor.backward` on a scalar applies these rules from the last operation to the
+first.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from numbers import Real
+from typing import Any, TypeAlias, Union
+
+import numpy as np
+from numpy import ndarray
+from scipy.special import expit
+
+from dlcore.checks import check, refusing
+from dlcore.feedforward import activations
+
+Array: TypeAlias = ndarray | np.floating[Any]  # sums of NumPy are no arrays
+Pull: TypeAlias = Callable[[Array], Array]
+Operand: TypeAlias = Union["Tensor", ndarray, np.number[Any], float]
+Axes: TypeAlias = int | tuple[int, ...] | None
+
+_recording = True
+
+
+@contextmanager
+def no_grad() -> Iterator[None]:
+    """Compute without remembering how, as one does when nothing is trained."""
+    global _recording
+    before, _recording = _recording, False
+    try:
+        yield
+    finally:
+        _recording = before
+
+
+class Tensor:
+    """An array, its gradient, and how it was made.
+
+    Attributes:
+        data: the numbers.
+        grad: after :meth:`backward`, the gradient of that scalar; of the same shape
+            and precision.
+        op: the operation that made it; empty for a leaf, which the user made.
+        edges: for each tensor that it was made from, that tensor and the rule that
+            carries a gradient back to it.
+        needs_grad: whether gradients are wanted here, or further back.
+    """
+
+    __array_ufunc__ = None  # array + tensor is a tensor: NumPy leaves it to us
+    shape = property(lambda self: self.data.shape, doc="Shape of the array.")
+    size = property(lambda self: self.data.size, doc="Number of numbers.")
+    ndim = property(lambda self: self.data.ndim, doc="Number of axes.")
+    __hash__ = object.__hash__  # equal numbers do not make tensors the same
+
+    def __init__(self, data: Any, needs_grad: bool = False) -> None:
+        ok, must = not isinstance(data, Tensor), "be numbers or an array"
+        check(ok, "Tensor: data", must, "a Tensor", "Use its .data.")
+        array = np.asarray(data)
+        kind = array.dtype.kind
+        check(kind in "fiub", "Tensor: data", "be real numbers", array.dtype)
+        self.data: ndarray = array if kind == "f" else array.astype(float)
+        self.grad: ndarray | None = None
+        self.op = ""
+        self.edges: list[tuple[Tensor, Pull]] = []
+        self.needs_grad = needs_grad
+
+    def __repr__(self) -> str:
+        origin = f", op={self.op!r}" if self.op else ""
+        return f"Tensor({self.data}{origin})"
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def __bool__(self) -> bool:
+        return bool(self.data)
+
+    def __eq__(self, other: object) -> Any:
+        must = "be between arrays"
+        check(False, "a comparison", must, "a Tensor", "Compare its .data.")
+
+    __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __eq__
+
+    def item(self) -> float:
+        """Return the only number."""
+        got = f"shape {self.shape}"
+        check(self.size == 1, "item: the tensor", "hold one number", got)
+        return float(self.data.item())
+
+    def backward(self) -> None:
+        """Set the gradient of this scalar on every tensor that it was made from.
+
+        Leaves add it to the gradient that is there, in an array of their own; the
+        results of operations overwrite theirs, and may share memory.
+        """
+        got = f"shape {self.shape}" + f" from {self.op}" * bool(self.op)
+        hint = "Take its .sum() or .mean() first."
+        check(self.size == 1, "backward: the tensor", "be a scalar", got, hint)
+        must = "come from one that needs a gradient"
+        hint = "Make a Parameter, or Tensor(..., needs_grad=True), outside no_grad()."
+        check(self.needs_grad, "backward: the tensor", must, self, hint)
+        made = history(self)
+        if not np.isfinite(self.data).all():
+            bad = next(t for t in made if not np.isfinite(t.data).all())
+            hint = f"Look at the {bad.op or 'leaf'} of shape {bad.shape}, and at its data."
+            check(False, "backward: the scalar", "be finite", self.item(), hint)
+        gradients: dict[int, ndarray] = {id(self): np.ones_like(self.data)}
+        for tensor in reversed(made):
+            g = gradients.pop(id(tensor))
+            if not tensor.edges:
+                before = 0 if tensor.grad is None else tensor.grad
+                g = np.asarray(before + g)
+            tensor.grad = g
+            for source, pull in tensor.edges:
+                part = _gather(pull(g), source.data)
+                if id(source) in gradients:
+                    part = np.asarray(gradients[id(source)] + part)
+                gradients[id(source)] = part
+
+    # Each operation: its value, and how a gradient g goes back to each operand.
+
+    def __add__(self, other: Operand) -> "Tensor":
+        A, B, a, b = _pair("add", self, other)
+        return record("add", a + b, (A, lambda g: g), (B, lambda g: g))
+
+    def __mul__(self, other: Operand) -> "Tensor":
+        A, B, a, b = _pair("mul", self, other)
+        return record("mul", a * b, (A, lambda g: g * b), (B, lambda g: g * a))
+
+    def __truediv__(self, other: Operand) -> "Tensor":
+        A, B, a, b = _pair("div", self, other)
+        y = a / b
+        return record("div", y, (A, lambda g: g / b), (B, lambda g: -g * y / b))
+
+    def __pow__(self, k: float) -> "Tensor":
+        ok, got = isinstance(k, Real), type(k).__name__
+        hint = "Write a ** b as (b * a.log()).exp()."
+        check(ok, "pow: the exponent", "be a number", got, hint)
+        x, k = self.data, float(k)
+        slope = (lambda: k * x ** (k - 1)) if k else (lambda: np.zeros_like(x))
+        return record("pow", x**k, (self, lambda g: g * slope()))
+
+    def __matmul__(self, other: Operand) -> "Tensor":
+        A, B, a, b = _pair("matmul", self, other, last=2)
+        # (g.mT @ a).mT is a.mT @ g, stored as the transpose of a weight is
+        back = (A, lambda g: g @ b.mT), (B, lambda g: (g.mT @ a).mT)
+        return record("matmul", a @ b, *back)
+
+    def exp(self) -> "Tensor":  # noqa: D102
+        y = np.exp(self.data)
+        return record("exp", y, (self, lambda g: g * y))
+
+    def log(self) -> "Tensor":
+        """Return the natural logarithm; the numbers must be positive."""
+        x = self.data
+        least = x.min(initial=np.inf)
+        check(bool(least > 0), "log: the numbers", "be positive", least)
+        return record("log", np.log(x), (self, lambda g: g / x))
+
+    def abs(self) -> "Tensor":  # noqa: D102
+        x = self.data
+        return record("abs", np.abs(x), (self, lambda g: g * np.sign(x)))
+
+    def tanh(self) -> "Tensor":  # noqa: D102
+        y = np.tanh(self.data)
+        return record("tanh", y, (self, lambda g: g * (1 - y * y)))
+
+    def sigmoid(self) -> "Tensor":  # noqa: D102
+        y = expit(self.data)
+        return record("sigmoid", y, (self, lambda g: g * y * (1 - y)))
+
+    def relu(self) -> "Tensor":  # noqa: D102
+        y = np.maximum(self.data, 0)
+
+        def pull(g: Array) -> Array:
+            finite = np.isfinite(g.sum())  # then a product, which is faster
+            return g * (y > 0) if finite else np.where(y > 0, g, 0)
+
+        return record("relu", y, (self, pull))
+
+    def sum(self, axis: Axes = None, keepdims: bool = False) -> "Tensor":  # noqa: D102
+        x, (y, value) = self.data, _reduced("sum", self.data, axis, keepdims)
+
+        def pull(g: Array) -> Array:
+            return np.broadcast_to(g.reshape(y.shape), x.shape)
+
+        return record("sum", value, (self, pull))
+
+    def mean(self, axis: Axes = None, keepdims: bool = False) -> "Tensor":  # noqa: D102
+        check(self.size > 0, "mean: the tensor", "not be empty", self.shape)
+        total = self.sum(axis, keepdims)
+        return total * (total.size / self.size)
+
+    def max(self, axis: Axes = None, keepdims: bool = False) -> "Tensor":
+        """Return the largest; where several are, they share the gradient equally."""
+        check(self.size > 0, "max: the tensor", "not be empty", self.shape)
+        x, (y, value) = self.data, _reduced("max", self.data, axis, keepdims)
+
+        def pull(g: Array) -> Array:
+            share = (x == y) / (x == y).sum(axis=axis, keepdims=True)
+            return g.reshape(y.shape) * share
+
+        return record("max", value, (self, pull))
+
+    def reshape(self, *shape: Any) -> "Tensor":  # noqa: D102
+        x = self.data
+        with refusing("reshape: the shape", f"fit {x.size} numbers", shape):
+            y = x.reshape(*shape)
+        return record("reshape", y, (self, lambda g: g.reshape(x.shape)))
+
+    @property
+    def T(self) -> "Tensor":
+        """The last two axes exchanged."""
+        got = f"shape {self.shape}"
+        check(self.ndim >= 2, "T: the tensor", "have two axes", got)
+        return record("T", self.data.mT, (self, lambda g: g.mT))
+
+    def __getitem__(self, index: Any) -> "Tensor":
+        x = self.data
+        with refusing("getitem: the index", f"fit shape {x.shape}", index):
+            y = x[index]
+
+        def pull(g: Array) -> Array:
+            back = np.zeros_like(x)
+            np.add.at(back, index, g)  # an entry taken twice gets both
+            return back
+
+        return record("getitem", y, (self, pull))
+
+    def __neg__(self) -> "Tensor":
+        return self * -1.0
+
+    def __sub__(self, other: Operand) -> "Tensor":
+        return self + -_tensor(other, self)
+
+    __radd__, __rmul__ = __add__, __mul__
+
+    def __rsub__(self, other: Operand) -> "Tensor":
+        return _tensor(other, self) + -self
+
+    def __rtruediv__(self, other: Operand) -> "Tensor":
+        return _tensor(other, self) / self
+
+    def __rmatmul__(self, other: Operand) -> "Tensor":
+        return _tensor(other, self) @ self
+
+
+def history(tensor: Tensor) -> list[Tensor]:
+    """Return all that a tensor was made from, and itself, each after its sources."""
+    order: list[Tensor] = []
+    seen: set[int] = set()
+    todo = [(tensor, False)]
+    while todo:
+        node, ready = todo.pop()
+        if ready:
+            order.append(node)
+        elif id(node) not in seen:
+            seen.add(id(node))
+            todo.append((node, True))
+            todo.extend((source, False) for source, _ in node.edges)
+    return order
+
+
+def recorded(tensor: Tensor) -> tuple[dict[str, Tensor], list[tuple[str, str]]]:
+    """Return how a tensor was made, as a graph to draw.
+
+    Returns:
+        The tensors by names, sources first, and a pair of names for each edge.
+    """
+    tensors = {str(i): t for i, t in enumerate(history(tensor))}
+    names = {id(t): name for name, t in tensors.items()}
+    edges = [
+        (names[id(source)], name)
+        for name, t in tensors.items()
+        for source, _ in t.edges
+    ]
+    return tensors, edges
+
+
+def concat(tensors: Iterable[Operand], axis: int = -1) -> Tensor:
+    """Join tensors along an axis."""
+    parts = [_tensor(t) for t in tensors]
+    shapes = [t.shape for t in parts]
+    must = f"have an axis {axis} and agree in all others"
+    with refusing("concat: the shapes", must, shapes):
+        y = np.concatenate([t.data for t in parts], axis=axis)
+        cuts = np.cumsum([shape[axis] for shape in shapes])[:-1]
+
+    def part(i: int) -> Pull:
+        return lambda g: np.split(g, cuts, axis=axis)[i]
+
+    return record("concat", y, *((t, part(i)) for i, t in enumerate(parts)))
+
+
+def log_softmax(z: Operand) -> Tensor:
+    """Return the logarithms of the softmax over the last axis."""
+    z = _tensor(z)
+    y = activations.log_softmax(z.data)
+
+    def pull(g: Array) -> Array:
+        return g - np.exp(y) * g.sum(axis=-1, keepdims=True)
+
+    return record("log_softmax", y, (z, pull))
+
+
+def softmax(z: Operand) -> Tensor:
+    """Return the softmax over the last axis."""
+    return log_softmax(z).exp()
+
+
+def cross_entropy(z: Tensor, y: ndarray) -> Tensor:
+    """Return the mean cross-entropy of rows of scores for whole-number labels."""
+    y = np.asarray(y)
+    ok = z.ndim == 2 and y.shape == z.shape[:1] and y.dtype.kind in "iu"
+    must = "be scores (s, C) and one whole number per row"
+    got = f"shapes {z.shape} and {y.shape} ({y.dtype})"
+    check(ok, "cross_entropy: z and y", must, got)
+    classes = z.shape[1]
+    ok = bool(((y >= 0) & (y < classes)).all())
+    check(ok, "cross_entropy: y", f"lie in 0 … {classes - 1}", np.unique(y))
+    rows = np.arange(len(y))
+    return -log_softmax(z)[rows, y].mean()
+
+
+def record(op: str, data: Array, *edges: tuple[Tensor, Pull]) -> Tensor:
+    """Make the result of an operation, and remember the way back where it is needed.
+
+    Args:
+        op: its name.
+        data: its value.
+        edges: for each operand, the tensor and the rule that carries a gradient back
+            to it.
+    """
+    result = Tensor(data)
+    result.op = op
+    if _recording:
+        result.edges = [edge for edge in edges if edge[0].needs_grad]
+        result.needs_grad = bool(result.edges)
+    return result
+
+
+def _tensor(value: Operand, like: Tensor | None = None) -> Tensor:
+    """Make a tensor; arrays of floats keep their precision, the rest is like another."""
+    if isinstance(value, Tensor):
+        return value
+    array = Tensor(value).data
+    if like is not None and (array is not value or array.ndim == 0):
+        array = array.astype(like.data.dtype)
+    return Tensor(array)
+
+
+def _pair(
+    op: str, A: Tensor, other: Operand, last: int = 0
+) -> tuple[Tensor, Tensor, ndarray, ndarray]:
+    """Return both operands and their arrays; shapes, but for the last axes, must fit."""
+    B = _tensor(other, A)
+    a, b, got = A.data, B.data, f"{A.shape} and {B.shape}"
+    if last:
+        ok = min(a.ndim, b.ndim) >= 2 and a.shape[-1] == b.shape[-2]
+        must = "have shapes (…, n, k) and (…, k, m)"
+        hint = (
+            "A vector is a matrix with one row or one column: .reshape(-1, 1)."
+        )
+        check(ok, f"{op}: the operands", must, got, hint)
+    axes = zip(a.shape[::-1][last:], b.shape[::-1][last:], strict=False)
+    ok = all(m == n or 1 in (m, n) for m, n in axes)
+    must = "be equal, or 1, in each axis from the last on"
+    check(ok, f"{op}: the shapes", must, got)
+    return A, B, a, b
+
+
+def _reduced(op: str, x: ndarray, axis: Axes, keepdims: bool) -> list[Array]:
+    """Return the reduction of an array with all axes kept, and as it was asked for."""
+    with refusing(f"{op}: axis", f"be among {x.ndim} axes", axis):
+        y = getattr(x, op)(axis=axis, keepdims=True)
+    return [y, y if keepdims else y.squeeze(axis)]
+
+
+def _gather(g: Array, x: ndarray) -> ndarray:
+    """Add up a gradient over the axes along which the operand ``x`` was repeated."""
+    if g.shape != x.shape:
+        g = g.sum(axis=tuple(range(g.ndim - x.ndim)))
+        repeated = tuple(i for i, n in enumerate(x.shape) if n != g.shape[i])
+        g = g.sum(axis=repeated, keepdims=True)
+    return np.asarray(g, x.dtype)

@@ -1,0 +1,102 @@
+r"""Cross-validation: every example is predicted by a model that did not see it."""
+
+from collections.abc import Callable
+
+import numpy as np
+from jaxtyping import Float, Int
+from numpy import ndarray
+from numpy.random import Generator
+
+from dlcore.checks import check, check_finite, check_whole
+
+
+def kfold(
+    s: int, k: int, rng: Generator
+) -> list[tuple[Int[ndarray, "_"], Int[ndarray, "_"]]]:
+    """Deal the numbers 0 … s − 1 into ``k`` folds of nearly equal size.
+
+    Args:
+        s: number of examples.
+        k: number of folds; ``s`` of them leave one out at a time.
+        rng: source of randomness.
+
+    Returns:
+        For each fold, the rows to fit and the rows held out.
+    """
+    check_whole("kfold: s", s, 2)
+    check_whole("kfold: k", k, 2)
+    check(k <= s, "kfold: k", f"be at most {s}, the number of examples", k)
+    folds = np.array_split(rng.permutation(s), k)
+    return [
+        (np.concatenate(folds[:i] + folds[i + 1 :]), held_out)
+        for i, held_out in enumerate(folds)
+    ]
+
+
+def cross_validate(
+    fit: Callable[[ndarray, ndarray], Callable[[ndarray], ndarray]],
+    loss: Callable[[ndarray, ndarray], ndarray],
+    X: Float[ndarray, "s n"],
+    y: ndarray,
+    k: int,
+    rng: Generator,
+) -> Float[ndarray, "s"]:
+    """Return the loss of each example under a model that was fitted without it.
+
+    Args:
+        fit: takes inputs and targets, and returns a predictor of inputs.
+        loss: of predictions for targets, one per example.
+        X: inputs, rows are examples.
+        y: targets, one for each row.
+        k: number of folds.
+        rng: source of the folds.
+    """
+    check(
+        len(X) == len(y), "cross_validate: y", f"have {len(X)} targets", len(y)
+    )
+    losses = np.zeros(len(X))
+    for rows, held_out in kfold(len(X), k, rng):
+        predictor = fit(X[rows], y[rows])
+        found = np.asarray(loss(predictor(X[held_out]), y[held_out]))
+        check(
+            found.shape == held_out.shape,
+            "cross_validate: loss",
+            f"return one number for each of {len(held_out)} examples",
+            f"shape {found.shape}",
+        )
+        losses[held_out] = found
+    return losses
+
+
+def leave_one_out(
+    S: Float[ndarray, "s s"], y: Float[ndarray, "s"]
+) -> Float[ndarray, "s"]:
+    r"""Return the errors of predicting each target from all the others.
+
+    For fits whose predictions are :math:`\hat y = Sy`, and which stay when an example is
+    added that they predict without error, as least squares with or without a quadratic
+    penalty (for others, such as the nearest neighbour, it is not true):
+
+    .. math:: y_i - \hat y_{(-i)} = \frac{y_i - \hat y_i}{1 - S_{ii}}
+
+    Args:
+        S: the matrix of the fit to all examples.
+        y: the targets.
+    """
+    ok = y.ndim == 1 and S.shape == (y.size, y.size) and y.size > 0
+    check(
+        ok,
+        "leave_one_out: S",
+        "be a square matrix, with a row for each target",
+        f"shapes {S.shape} and {y.shape}",
+    )
+    check_finite("leave_one_out: S and y", S, y)
+    own = np.diag(S)
+    check(
+        bool((1 - own > 1e-9).all()),
+        "leave_one_out: S",
+        "have a diagonal clearly below 1",
+        f"1 − {1 - own.max():.1g}",
+        "A fit that follows one point exactly says nothing about it.",
+    )
+    return (y - S @ y) / (1 - own)

@@ -1,0 +1,174 @@
+"""Training on several processes: each has its share of a batch, and they add up gradients.
+
+The processes run on this machine and find each other through a file. The same code runs on
+many machines, where the file is replaced by an address.
+"""
+
+import multiprocessing
+import os
+import socket
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from datetime import timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import time
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+from numpy import ndarray
+
+from dlcore._torch import distributed, torch
+from dlcore.checks import check, check_columns, check_finite, check_whole
+
+
+class _Failure(NamedTuple):
+    """What a worker hands over instead of a result."""
+
+    when: float
+    error: Exception
+
+
+def run(
+    worker: Callable[..., Any],
+    shares: Sequence[tuple[Any, ...]],
+    timeout: float = 300.0,
+) -> list[Any]:
+    """Call ``worker(*share)`` for each share, each in a process of its own, as one group.
+
+    Args:
+        worker: a function of an importable module; it may call :func:`mean_over_group`.
+        shares: the arguments of each process.
+        timeout: seconds after which a process gives up waiting for the others.
+
+    Returns:
+        What the workers returned, in the order of the shares.
+    """
+    check(len(shares) > 0, "run: shares", "not be empty", "none")
+    check(timeout > 0, "run: timeout", "be positive", timeout)
+    check(
+        getattr(worker, "__module__", "__main__") != "__main__",
+        "run: worker",
+        "live in a module that a new process can import",
+        getattr(worker, "__name__", worker),
+        "A function of a notebook does not; put it into a file.",
+    )
+    spawn = multiprocessing.get_context("spawn")
+    with (
+        TemporaryDirectory() as folder,
+        ProcessPoolExecutor(len(shares), mp_context=spawn) as pool,
+    ):
+        meeting = (Path(folder) / "meeting").as_uri()
+        calls = [
+            pool.submit(
+                _join, rank, len(shares), meeting, timeout, worker, share
+            )
+            for rank, share in enumerate(shares)
+        ]
+        results = [call.result() for call in calls]
+    failures = [
+        (result.when, rank, result.error)
+        for rank, result in enumerate(results)
+        if isinstance(result, _Failure)
+    ]
+    if failures:
+        # Who failed first is the cause; the others missed their partner.
+        _, rank, error = min(failures)
+        raise RuntimeError(f"run: worker {rank} failed: {error}") from error
+    return results
+
+
+def mean_over_group(
+    tensors: Sequence[torch.Tensor], examples: int
+) -> list[torch.Tensor]:
+    r"""Return the group's means, :math:`\sum_k B_k a_k / \sum_k B_k`, on every process.
+
+    Args:
+        tensors: this process's means :math:`a_k` over its examples.
+        examples: their number :math:`B_k`.
+    """
+    check_whole("mean_over_group: examples", examples, 1)
+    check(
+        distributed.is_initialized(),
+        "mean_over_group: the process",
+        "belong to a group",
+        "none",
+        "Call it in a worker of run.",
+    )
+    total = torch.tensor(float(examples), dtype=torch.float64)
+    distributed.all_reduce(total)  # adds up over the group
+    means = [examples * tensor for tensor in tensors]
+    for mean in means:
+        distributed.all_reduce(mean)
+        mean /= total
+    return means
+
+
+def train_softmax(
+    W: Float[ndarray, "C n"],
+    X: Float[ndarray, "s n"],
+    y: Int[ndarray, "s"],
+    lr: float,
+    steps: int,
+) -> Float[ndarray, "C n"]:
+    r"""Train softmax regression on this process's share of the data, with the group.
+
+    Every process holds all weights and some rows. In each step it computes the gradient of
+    the mean cross-entropy of its rows; the group's mean of these is the gradient for all.
+    """
+    check(
+        len(X) == len(y) > 0,
+        "train_softmax: X and y",
+        "be equally long and not empty",
+        f"{len(X)} and {len(y)} rows",
+    )
+    check_columns("train_softmax: X", X, W.shape[1])
+    check(
+        W.dtype == X.dtype,
+        "train_softmax: W and X",
+        "have the same type of numbers",
+        f"{W.dtype} and {X.dtype}",
+    )
+    check_finite("train_softmax: lr", lr)
+    check_whole("train_softmax: steps", steps, 0)
+    inside = bool(((y >= 0) & (y < len(W))).all())
+    check(inside, "train_softmax: y", f"lie in 0 … {len(W) - 1}", np.unique(y))
+    weights = torch.tensor(W, requires_grad=True)
+    rows, labels = torch.tensor(X), torch.tensor(y)
+    for _ in range(steps):
+        cost = torch.nn.functional.cross_entropy(rows @ weights.T, labels)
+        (own,) = torch.autograd.grad(cost, [weights])
+        (gradient,) = mean_over_group([own], len(labels))
+        with torch.no_grad():
+            weights -= lr * gradient
+    return weights.detach().numpy()
+
+
+def _join(
+    rank: int,
+    size: int,
+    meeting: str,
+    timeout: float,
+    worker: Callable[..., Any],
+    share: tuple[Any, ...],
+) -> Any:
+    """Meet the others, work, part."""
+    names = [name for _, name in socket.if_nameindex()]
+    inside = next((name for name in names if name.startswith("lo")), None)
+    if inside is not None:
+        os.environ["GLOO_SOCKET_IFNAME"] = inside  # no network is needed
+    torch.set_num_threads(1)
+    distributed.init_process_group(
+        "gloo",
+        init_method=meeting,
+        rank=rank,
+        world_size=size,
+        timeout=timedelta(seconds=timeout),
+    )
+    try:
+        return worker(*share)
+    except Exception as error:
+        return _Failure(time(), error)
+    finally:
+        distributed.destroy_process_group()

@@ -1,0 +1,117 @@
+r"""The first weights: how large they are drawn, so that signals neither die nor explode.
+
+A rule says which *variance* the weights of a layer get, given the shape
+:math:`(n_{\text{out}}, n_{\text{in}})` of its matrix; :func:`normal` and :func:`uniform`
+draw weights of any variance.
+"""
+
+from collections.abc import Callable, Sequence
+from math import inf, prod, sqrt
+from numbers import Real
+
+from jaxtyping import Float
+from numpy import ndarray
+from numpy.random import Generator
+
+from dlcore.checks import check, check_whole
+from dlcore.feedforward.network import Network
+
+Shape = Sequence[int]
+
+
+def fans(shape: Shape) -> tuple[int, int]:
+    r"""Return how many numbers a unit hears and how many units hear it.
+
+    Args:
+        shape: of the weights, :math:`(n_{\text{out}}, n_{\text{in}})`; further axes are
+            those of a kernel, each place of which is one more weight per pair.
+
+    Returns:
+        Fan-in and fan-out.
+    """
+    check(
+        hasattr(shape, "__len__") and len(shape) >= 2,
+        "fans: shape",
+        "be (outputs, inputs), or longer for kernels",
+        shape,
+    )
+    for size in shape:
+        check_whole("fans: each size", size, 1)
+    outputs, inputs, *kernel = shape
+    places = prod(kernel)
+    return inputs * places, outputs * places
+
+
+def lecun(shape: Shape, gain: float = 1.0) -> float:
+    r"""Return :math:`g^2 / n_{\text{in}}`, which keeps the forward signal of linear layers."""
+    return _squared("lecun", gain) / fans(shape)[0]
+
+
+def xavier(shape: Shape, gain: float = 1.0) -> float:
+    r"""Return :math:`g^2 \cdot 2 / (n_{\text{in}} + n_{\text{out}})` (Glorot, Bengio 2010)."""
+    return _squared("xavier", gain) * 2 / sum(fans(shape))
+
+
+def he(shape: Shape, leak: float = 0.0) -> float:
+    r"""Return :math:`2 / ((1 + a^2)\, n_{\text{in}})` (He et al. 2015).
+
+    Args:
+        shape: of the weights.
+        leak: slope :math:`a` of the ReLU on the left.
+    """
+    check(-inf < leak < inf, "he: leak", "be finite", leak)
+    return 2 / ((1 + leak**2) * fans(shape)[0])
+
+
+def normal(
+    shape: Shape, variance: float, rng: Generator
+) -> Float[ndarray, "*shape"]:
+    r"""Draw from :math:`\mathcal{N}(0, v)`."""
+    _check_draw("normal", shape, variance)
+    return rng.normal(0, sqrt(variance), size=tuple(shape))
+
+
+def uniform(
+    shape: Shape, variance: float, rng: Generator
+) -> Float[ndarray, "*shape"]:
+    r"""Draw from :math:`[-a, a]` with :math:`a = \sqrt{3v}`, whose variance is :math:`v`."""
+    _check_draw("uniform", shape, variance)
+    a = sqrt(3 * variance)
+    return rng.uniform(-a, a, size=tuple(shape))
+
+
+def initialize(
+    network: Network, rule: Callable[[Shape], float], rng: Generator
+) -> Network:
+    """Draw the weights of every layer from the normal distribution; biases become zero.
+
+    Args:
+        network: changed in place.
+        rule: variance of the weights for their shape.
+        rng: source of randomness.
+
+    Returns:
+        The network.
+    """
+    check(callable(rule), "initialize: rule", "be a function of a shape", rule)
+    for layer in network.layers:
+        layer.W[...] = normal(layer.W.shape, rule(layer.W.shape), rng)
+        layer.b[...] = 0
+    return network
+
+
+def _squared(who: str, gain: float) -> float:
+    check(0 <= gain < inf, f"{who}: gain", "be finite and not negative", gain)
+    return gain**2
+
+
+def _check_draw(who: str, shape: Shape, variance: float) -> None:
+    check(
+        hasattr(shape, "__len__"), f"{who}: shape", "be a tuple of sizes", shape
+    )
+    check(
+        isinstance(variance, Real) and 0 <= variance < inf,
+        f"{who}: variance",
+        "be finite and not negative",
+        variance,
+    )

@@ -1,0 +1,195 @@
+"""Models made of parts: parameters, layers that hold them, layers one after another."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+from numpy.random import Generator
+from numpy.typing import DTypeLike
+
+from dlcore.checks import check, check_whole
+from dlcore.optimization.autograd import Tensor
+
+
+class Parameter(Tensor):
+    """A tensor that is trained; it holds a copy, since training changes it in place."""
+
+    def __init__(self, data: Any) -> None:
+        super().__init__(data, needs_grad=True)
+        self.data = self.data.copy()
+
+
+class Module:
+    """A part of a model: what it holds, and in ``forward`` what it computes.
+
+    Parameters and modules among its attributes, also in lists and dictionaries,
+    belong to it. Arrays are what it keeps without training it, such as running
+    statistics.
+
+    Attributes:
+        training: whether it is being trained; dropout and batch normalisation ask.
+    """
+
+    training = True
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Compute the outputs."""
+        raise NotImplementedError
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """Compute the outputs."""
+        return self.forward(x)
+
+    def children(self) -> Iterator[tuple[str, Any]]:
+        """Yield what the attributes hold, with its name; the parts of lists singly."""
+        for name, value in vars(self).items():
+            yield from _parts(name, value)
+
+    def leaves(self) -> Iterator[tuple[str, Any]]:
+        """Yield what it and its modules hold besides modules, with the whole name."""
+        for name, child in self.children():
+            if isinstance(child, Module):
+                for inner, leaf in child.leaves():
+                    yield f"{name}.{inner}", leaf
+            else:
+                yield name, child
+
+    def named_parameters(self) -> dict[str, Parameter]:
+        """Return the parameters by their names, such as ``layers.0.W``."""
+        return {k: p for k, p in self.leaves() if isinstance(p, Parameter)}
+
+    @property
+    def parameters(self) -> list[Parameter]:
+        """What training changes, each once."""
+        unique = {id(p): p for p in self.named_parameters().values()}
+        return list(unique.values())
+
+    @property
+    def size(self) -> int:
+        """Number of trained numbers."""
+        return sum(p.size for p in self.parameters)
+
+    def train(self, training: bool = True) -> "Module":
+        """Switch to training, or with ``False`` to use; return the module."""
+        self.training = training
+        for _, child in self.children():
+            if isinstance(child, Module):
+                child.train(training)
+        return self
+
+    def arrays(self) -> dict[str, ndarray]:
+        """Return all that it holds by its names: of parameters the data, and arrays."""
+        return {
+            name: leaf.data if isinstance(leaf, Parameter) else leaf
+            for name, leaf in self.leaves()
+            if isinstance(leaf, Parameter | ndarray)
+        }
+
+    def state(self) -> dict[str, ndarray]:
+        """Return a copy of all that it holds, parameters and arrays, by its names."""
+        return {name: array.copy() for name, array in self.arrays().items()}
+
+    def load(self, state: Mapping[str, ndarray]) -> None:
+        """Set parameters and arrays to those of :meth:`state`."""
+        ours = {k: array.shape for k, array in self.arrays().items()}
+        theirs = {k: np.shape(array) for k, array in state.items()}
+        check(ours == theirs, "load: state", f"have the arrays {ours}", theirs)
+        for name, array in self.arrays().items():
+            array[...] = state[name]
+
+
+class Linear(Module):
+    r"""The layer :math:`Wx + b`, for the rows :math:`x` of its input.
+
+    Args:
+        inputs: number of inputs :math:`n`.
+        outputs: number of outputs.
+        rng: source of the weights, drawn from :math:`\mathcal{N}(0, 2/n)`; biases are 0.
+        dtype: of the parameters.
+    """
+
+    def __init__(
+        self,
+        inputs: int,
+        outputs: int,
+        rng: Generator,
+        dtype: DTypeLike = np.float64,
+    ) -> None:
+        check_whole("Linear: inputs", inputs, 1)
+        check_whole("Linear: outputs", outputs, 1)
+        ok = np.issubdtype(dtype, np.floating)
+        check(ok, "Linear: dtype", "be a floating type", dtype)
+        W = rng.normal(0, np.sqrt(2 / inputs), size=(outputs, inputs))
+        self.W = Parameter(W.astype(dtype))
+        self.b = Parameter(np.zeros(outputs, dtype))
+
+    def forward(self, x: Tensor) -> Tensor:  # noqa: D102
+        return affine("Linear", x, self.W, self.b)
+
+
+def affine(who: str, x: Tensor, W: Tensor, b: Tensor) -> Tensor:
+    """Return :math:`Wx + b` for the rows of ``x``; refuse rows of another length."""
+    check(
+        x.ndim >= 2 and x.shape[-1] == W.shape[1],
+        f"{who}: x",
+        f"have {W.shape[1]} columns",
+        f"shape {x.shape}",
+        "Rows are samples.",
+    )
+    return x @ W.T + b
+
+
+class Sequential(Module):
+    """Layers one after another; any function of a tensor is one, as ``Tensor.relu``."""
+
+    def __init__(self, *layers: Callable[[Tensor], Tensor]) -> None:
+        check(len(layers) > 0, "Sequential: layers", "not be empty", "none")
+        self.layers = layers
+
+    def __call__(self, x: Tensor | ndarray) -> Tensor:
+        """Compute the outputs; arrays become tensors."""
+        return self.forward(x if isinstance(x, Tensor) else Tensor(x))
+
+    def forward(self, x: Tensor) -> Tensor:  # noqa: D102
+        for layer in self.layers:
+            x = layer(x)
+        return x
+
+
+class Dropout(Module):
+    r"""While training, set each number to 0 with probability :math:`p`.
+
+    The others are divided by :math:`1 - p`, so that the mean stays; in use, nothing
+    happens.
+
+    Args:
+        p: probability of dropping, in [0, 1).
+        rng: source of randomness.
+    """
+
+    def __init__(self, p: float, rng: Generator) -> None:
+        ok = isinstance(p, Real) and 0 <= p < 1
+        check(ok, "Dropout: p", "be a number in [0, 1)", p)
+        self.p, self.rng = p, rng
+
+    def forward(self, x: Tensor) -> Tensor:  # noqa: D102
+        if not self.training or self.p == 0:
+            return x
+        kept = self.rng.random(x.shape, dtype=np.float32) >= self.p
+        return x * (kept / (1 - self.p)).astype(x.data.dtype)
+
+
+def _parts(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield a value with its name, or what a list or dictionary holds, at any depth."""
+    items: Iterable[tuple[Any, Any]]
+    if isinstance(value, list | tuple):
+        items = enumerate(value)
+    elif isinstance(value, dict):
+        items = value.items()
+    else:
+        yield name, value
+        return
+    for key, part in items:
+        yield from _parts(f"{name}.{key}", part)

@@ -1,0 +1,240 @@
+r"""Normalisation: layers that set the scale of what passes through them.
+
+Batch normalisation measures each feature over the examples of a batch, layer
+normalisation each example over its features, and weight normalisation measures no
+signal at all, only the weights.
+"""
+
+from numbers import Real
+
+import numpy as np
+from numpy import ndarray
+from numpy.random import Generator
+from numpy.typing import DTypeLike
+
+from dlcore.checks import check, check_whole
+from dlcore.optimization.autograd import Array, Axes, Tensor, record
+from dlcore.optimization.modules import Linear, Module, Parameter, affine
+
+
+def standardize(x: Tensor, axis: Axes, eps: float = 1e-5) -> Tensor:
+    r"""Subtract the mean over an axis, and divide by the standard deviation.
+
+    .. math::
+        \hat x &= \frac{x - \mu}{\sqrt{v + \varepsilon}}, \\
+        \delta_x &= \frac{\delta - \overline{\delta} - \hat x\,
+        \overline{\delta \hat x}}{\sqrt{v + \varepsilon}},
+
+    where :math:`\delta` is the gradient by :math:`\hat x`, and a bar is the mean over the
+    axis.
+
+    Args:
+        x: the numbers.
+        axis: over which the mean :math:`\mu` and the variance :math:`v`, the mean of
+            :math:`(x - \mu)^2`, are taken.
+        eps: :math:`\varepsilon`, keeps the quotient finite where all numbers are equal.
+    """
+    _check_eps("standardize", eps)
+    _check_tensor("standardize", x)
+    ok = x.ndim > 0 and x.size > 0
+    check(ok, "standardize: x", "hold numbers along axes", f"shape {x.shape}")
+    axes = axis if isinstance(axis, tuple) else (axis,)
+    ok = axes == (None,) or all(a in range(-x.ndim, x.ndim) for a in axes)
+    check(ok, "standardize: axis", f"be one of {x.ndim} axes", axis)
+
+    def mean(a: Array) -> Array:
+        return a.mean(axis=axis, keepdims=True)
+
+    with np.errstate(over="ignore", invalid="ignore"):
+        centred = x.data - mean(x.data)
+        v = mean(centred * centred)
+    ok = bool(np.isfinite(v).all())
+    check(ok, "standardize: x", "have a finite variance", "NaN or ∞")
+    if eps == 0:
+        rounding = 4 * np.finfo(v.dtype).eps * np.abs(x.data).max(axis=axis)
+        check(
+            bool((v > 0).all() and (np.ptp(x.data, axis) > rounding).all()),
+            "standardize: x",
+            "vary along the axis where eps is 0",
+            "equal numbers, up to rounding",
+        )
+    root = np.sqrt(v + eps, dtype=v.dtype)
+    y = centred / root
+    return record(
+        "standardize",
+        y,
+        (x, lambda g: (g - mean(g) - y * mean(g * y)) / root),
+    )
+
+
+class BatchNorm(Module):
+    r"""Batch normalisation (Ioffe and Szegedy 2015), feature by feature.
+
+    .. math::
+        \hat x &= (x - \mu) / \sqrt{v + \varepsilon} \\
+        y &= \gamma \hat x + \beta
+
+    In training, :math:`\mu` and :math:`v` are those of the batch, and the running
+    statistics move towards its mean and its *unbiased* variance,
+    :math:`m \leftarrow (1 - \alpha)\, m + \alpha\, \mu`. In use they take the place of
+    the batch.
+
+    Args:
+        features: number of features, the second axis of the input. Further axes, such as
+            the places of a picture, count as examples.
+        eps: :math:`\varepsilon`.
+        momentum: :math:`\alpha`, the weight of the newest batch, in (0, 1].
+        dtype: of parameters and statistics.
+
+    Attributes:
+        gamma: scales, 1 at first.
+        beta: means, 0 at first.
+        running_mean: 0 at first.
+        running_var: 1 at first.
+    """
+
+    def __init__(
+        self,
+        features: int,
+        eps: float = 1e-5,
+        momentum: float = 0.1,
+        dtype: DTypeLike = np.float64,
+    ) -> None:
+        check_whole("BatchNorm: features", features, 1)
+        _check_eps("BatchNorm", eps)
+        ok = isinstance(momentum, Real) and 0 < momentum <= 1
+        check(ok, "BatchNorm: momentum", "lie in (0, 1]", momentum)
+        ok = np.issubdtype(dtype, np.floating)
+        check(ok, "BatchNorm: dtype", "be a floating type", dtype)
+        self.eps, self.momentum = eps, momentum
+        self.gamma = Parameter(np.ones(features, dtype))
+        self.beta = Parameter(np.zeros(features, dtype))
+        self.running_mean = np.zeros(features, dtype)
+        self.running_var = np.ones(features, dtype)
+
+    def forward(self, x: Tensor) -> Tensor:  # noqa: D102
+        _check_tensor("BatchNorm", x)
+        features = self.gamma.size
+        check(
+            x.ndim >= 2 and x.shape[1] == features,
+            "BatchNorm: x",
+            f"have {features} features along its second axis",
+            f"shape {x.shape}",
+        )
+        column = (features,) + (1,) * (x.ndim - 2)
+        gamma, beta = (p.reshape(*column) for p in (self.gamma, self.beta))
+        if self.training:
+            others = (0, *range(2, x.ndim))
+            many = x.size // features
+            check(
+                many > 1,
+                "BatchNorm: a batch in training",
+                "have at least two examples",
+                many,
+                "One example has no variance; call .train(False) to use the model.",
+            )
+            x_hat = standardize(x, others, self.eps)
+            self._follow(x.data, others)
+            return gamma * x_hat + beta
+        centred = x - self.running_mean.reshape(column)
+        root = np.sqrt(self.running_var + self.eps).reshape(column)
+        return gamma * (centred / root) + beta
+
+    def _follow(self, x: ndarray, axes: tuple[int, ...]) -> None:
+        """Move the running statistics towards those of a batch."""
+        for running, batch in [
+            (self.running_mean, x.mean(axis=axes)),
+            (self.running_var, x.var(axis=axes, ddof=1)),
+        ]:
+            running *= 1 - self.momentum
+            running += self.momentum * batch
+
+
+class LayerNorm(Module):
+    r"""Layer normalisation (Ba, Kiros and Hinton 2016), example by example.
+
+    .. math:: y = \gamma\, \frac{x - \mu}{\sqrt{v + \varepsilon}} + \beta
+
+    Mean :math:`\mu` and variance :math:`v` are those of the features of one example, the
+    last axis; :math:`\gamma` and :math:`\beta` have an entry for each feature.
+
+    Args:
+        features: number of features.
+        eps: :math:`\varepsilon`.
+        dtype: of the parameters.
+    """
+
+    def __init__(
+        self, features: int, eps: float = 1e-5, dtype: DTypeLike = np.float64
+    ) -> None:
+        check_whole("LayerNorm: features", features, 2)
+        _check_eps("LayerNorm", eps)
+        self.eps = eps
+        self.gamma = Parameter(np.ones(features, dtype))
+        self.beta = Parameter(np.zeros(features, dtype))
+
+    def forward(self, x: Tensor) -> Tensor:  # noqa: D102
+        _check_tensor("LayerNorm", x)
+        features = self.gamma.size
+        check(
+            x.ndim >= 1 and x.shape[-1] == features,
+            "LayerNorm: x",
+            f"have {features} features along its last axis",
+            f"shape {x.shape}",
+        )
+        return self.gamma * standardize(x, -1, self.eps) + self.beta
+
+
+class WeightNorm(Module):
+    r"""The layer :math:`Wx + b` with lengths apart from directions (Salimans, Kingma 2016).
+
+    .. math:: w_i = g_i\, \frac{v_i}{\lVert v_i \rVert}
+
+    for each row :math:`w_i` of :math:`W`.
+
+    Args:
+        inputs: number of inputs.
+        outputs: number of outputs.
+        rng: source of the rows :math:`v_i`; :math:`g_i` starts as their lengths, so that
+            the layer starts as a :class:`~dlcore.optimization.modules.Linear` does.
+        dtype: of the parameters.
+    """
+
+    def __init__(
+        self,
+        inputs: int,
+        outputs: int,
+        rng: Generator,
+        dtype: DTypeLike = np.float64,
+    ) -> None:
+        start = Linear(inputs, outputs, rng, dtype)
+        self.V, self.b = Parameter(start.W.data), start.b
+        self.g = Parameter(np.linalg.norm(self.V.data, axis=1, keepdims=True))
+
+    @property
+    def W(self) -> Tensor:
+        """The weights."""
+        largest = np.abs(self.V.data).max(axis=1, keepdims=True)
+        check(
+            bool(((largest > 0) & (largest < np.inf)).all()),
+            "WeightNorm: the rows of V",
+            "be finite and not zero",
+            "a row without a direction",
+        )
+        V = self.V / largest  # the same directions; squares stay finite
+        length = (V * V).sum(axis=1, keepdims=True) ** 0.5
+        return self.g * (V / length)
+
+    def forward(self, x: Tensor) -> Tensor:  # noqa: D102
+        _check_tensor("WeightNorm", x)
+        return affine("WeightNorm", x, self.W, self.b)
+
+
+def _check_eps(who: str, eps: float) -> None:
+    ok = isinstance(eps, Real) and 0 <= eps < np.inf
+    check(ok, f"{who}: eps", "be finite and not negative", eps)
+
+
+def _check_tensor(who: str, x: Tensor) -> None:
+    ok = isinstance(x, Tensor)
+    check(ok, f"{who}: x", "be a Tensor", type(x).__name__)

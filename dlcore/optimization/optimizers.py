@@ -1,0 +1,593 @@
+r"""Optimizers: how a gradient becomes a step, in order of increasing complexity.
+
+An optimizer changes its parameters in place. A parameter is an array, whose gradient is
+handed to :meth:`Optimizer.step`; or anything with ``data`` and ``grad``, such as a tensor
+of ``dlcore.optimization.autograd`` or of PyTorch, which brings its own. Nothing here imports NumPy or
+PyTorch: the rules are written with operators that both understand. Where PyTorch has the
+same rule, both take the same steps, also with the constants that they assume. Gradients
+are taken as they come: in a rule that adds up squares, one whose square overflows stops
+its coordinate for good.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from copy import deepcopy
+from math import inf, sqrt
+from numbers import Real
+from typing import Any
+
+from dlcore.checks import check
+
+
+class Optimizer:
+    r"""Change parameters by their gradients; subclasses say how in ``update``.
+
+    Args:
+        parameters: what to train.
+        lr: step size :math:`\eta`.
+        weight_decay: :math:`\lambda`; every gradient becomes
+            :math:`g + \lambda\theta`, that of the cost with
+            :math:`\tfrac{\lambda}{2} \lVert\theta\rVert^2` added. Rules that are
+            ``decoupled`` shrink :math:`\theta` by :math:`1 - \eta\lambda` instead.
+
+    Attributes:
+        t: how many steps each parameter has taken.
+    """
+
+    decoupled = False
+
+    def __init__(
+        self, parameters: Iterable[Any], lr: float, weight_decay: float = 0.0
+    ) -> None:
+        self.parameters = list(parameters)
+        self._check(bool(self.parameters), "parameters", "not be empty", "none")
+        kinds = [_kind(_value(p)) for p in self.parameters]
+        real = all("float" in kind for kind in kinds)
+        self._check(real, "parameters", "be arrays of floating point", kinds)
+        once = len({id(p) for p in self.parameters}) == len(self.parameters)
+        self._check(once, "parameters", "differ", "the same one twice")
+        number = isinstance(lr, Real) and 0 < lr < inf
+        self._check(number, "lr", "be positive and finite", lr)
+        self._check(
+            isinstance(weight_decay, Real) and 0 <= weight_decay < inf,
+            "weight_decay",
+            "be finite and not negative",
+            weight_decay,
+        )
+        self.lr, self.weight_decay = lr, weight_decay
+        self.t = [0] * len(self.parameters)
+        self.memory: list[Any] = []
+
+    def step(self, gradients: Iterable[Any] | None = None) -> None:
+        """Take one step.
+
+        Args:
+            gradients: one for each parameter; without them, those that the parameters
+                carry, and parameters without one stay where they are.
+        """
+        if gradients is None:
+            carry = all(hasattr(p, "grad") for p in self.parameters)
+            rule = "be given where parameters are arrays"
+            self._check(carry, "gradients", rule, "none")
+            gradients = [p.grad for p in self.parameters]
+        gradients = list(gradients)
+        values = [_value(p) for p in self.parameters]
+        if len(gradients) != len(values) or not all(
+            g is None or getattr(g, "shape", None) == p.shape
+            for p, g in zip(values, gradients, strict=True)
+        ):
+            self._refuse(gradients, [tuple(p.shape) for p in values])
+        for i, (p, g) in enumerate(zip(values, gradients, strict=True)):
+            if g is not None:
+                self.t[i] += 1
+                self.update(i, p, self.decay(p, g))
+
+    def decay(self, p: Any, g: Any) -> Any:
+        """Return the gradient with that of the penalty on ``p``; or shrink ``p``."""
+        if not self.weight_decay:
+            return g
+        if self.decoupled:
+            p *= 1 - self.lr * self.weight_decay
+            return g
+        return g + self.weight_decay * p
+
+    def update(self, i: int, p: Any, g: Any) -> None:
+        """Change parameter number ``i``, the array ``p``, given its gradient ``g``."""
+        raise NotImplementedError
+
+    def zero_grad(self) -> None:
+        """Forget the gradients that the parameters carry; arrays carry none."""
+        for p in self.parameters:
+            if hasattr(p, "grad"):
+                p.grad = None
+
+    def zeros(self) -> list[Any]:
+        """Return an array of zeros for each parameter, to remember something in."""
+        states = [deepcopy(_value(p)) for p in self.parameters]
+        for state in states:
+            state[...] = 0
+        self.memory += states
+        return states
+
+    def state_size(self) -> int:
+        """Return the bytes of what is remembered between steps."""
+        return sum(int(state.nbytes) for state in self.memory)
+
+    def _refuse(self, gradients: list[Any], ours: list[Any]) -> None:
+        """Say what is wrong with gradients that do not fit."""
+        arrays = all(g is None or hasattr(g, "shape") for g in gradients)
+        kinds = [type(g).__name__ for g in gradients]
+        self._check(arrays, "gradients", "be arrays", kinds)
+        theirs = [None if g is None else tuple(g.shape) for g in gradients]
+        self._check(False, "gradients", f"have the shapes {ours}", theirs)
+
+    def _check(self, ok: bool, what: str, must: str, got: object) -> None:
+        check(ok, f"{type(self).__name__}: {what}", must, got)
+
+    def _check_rates(self, **rates: float) -> None:
+        for name, rate in rates.items():
+            inside = isinstance(rate, Real) and 0 <= rate < 1
+            self._check(inside, name, "lie in [0, 1)", rate)
+
+    def _check_betas(self, betas: Sequence[float]) -> None:
+        two = hasattr(betas, "__len__") and len(betas) == 2
+        self._check(two, "betas", "be two numbers", betas)
+        inside = all(isinstance(b, Real) and 0 <= b < 1 for b in betas)
+        self._check(inside, "betas", "lie in [0, 1)", betas)
+
+    def _check_eps(self, eps: float) -> None:
+        number = isinstance(eps, Real) and 0 < eps < inf
+        self._check(number, "eps", "be positive and finite", eps)
+
+
+class GD(Optimizer):
+    r"""Gradient descent, :math:`\theta \leftarrow \theta - \eta g`."""
+
+    def update(self, i: int, p: Any, g: Any) -> None:  # noqa: D102
+        p -= self.lr * g
+
+
+class Momentum(Optimizer):
+    r"""The heavy ball (Polyak 1964).
+
+    .. math::
+        m &\leftarrow \beta m + g \\
+        \theta &\leftarrow \theta - \eta m
+
+    Args:
+        parameters: what to train.
+        lr: step size :math:`\eta`.
+        beta: what is kept of the speed, in [0, 1).
+        weight_decay: :math:`\lambda` of the penalty.
+    """
+
+    def __init__(
+        self,
+        parameters: Iterable[Any],
+        lr: float,
+        beta: float = 0.9,
+        weight_decay: float = 0.0,
+    ) -> None:
+        super().__init__(parameters, lr, weight_decay)
+        self._check_rates(beta=beta)
+        self.beta, self.m = beta, self.zeros()
+
+    def update(self, i: int, p: Any, g: Any) -> None:  # noqa: D102
+        m = self.m[i]
+        m *= self.beta
+        m += g
+        p -= self.lr * m
+
+
+class Nesterov(Optimizer):
+    r"""Nesterov's method (1983), seen from the points where gradients are taken.
+
+    .. math::
+        m &\leftarrow \beta_{t-1} m + g \\
+        \theta &\leftarrow \theta - \eta\, (g + \beta_t m)
+
+    The points :math:`\theta + \eta \beta_t m` are those of the form with a look ahead,
+    in which :math:`g` is the gradient at :math:`\theta + \beta v`.
+
+    Args:
+        parameters: what to train.
+        lr: step size :math:`\eta`.
+        beta: momentum, in [0, 1); or a function of the number of the step, such as
+            :func:`convex_momentum`.
+        weight_decay: :math:`\lambda` of the penalty.
+    """
+
+    def __init__(
+        self,
+        parameters: Iterable[Any],
+        lr: float,
+        beta: float | Callable[[int], float] = 0.9,
+        weight_decay: float = 0.0,
+    ) -> None:
+        super().__init__(parameters, lr, weight_decay)
+        if not callable(beta):
+            self._check_rates(beta=beta)
+        self.beta, self.m = beta, self.zeros()
+
+    def update(self, i: int, p: Any, g: Any) -> None:  # noqa: D102
+        m, t, beta = self.m[i], self.t[i], self.beta
+        before, now = (beta(t - 1), beta(t)) if callable(beta) else (beta, beta)
+        self._check_rates(beta=now)
+        m *= before
+        m += g
+        step = now * m
+        step += g
+        step *= self.lr
+        p -= step
+
+
+def convex_momentum(t: int) -> float:
+    r"""Return :math:`\beta_t = (t - 1)/(t + 2)` for :math:`t \ge 1`, and :math:`\beta_0 = 0`."""
+    check(t >= 0, "convex_momentum: t", "not be negative", t)
+    return max(t - 1, 0) / (t + 2)
+
+
+class AdaGrad(Optimizer):
+    r"""A step size for each coordinate (Duchi, Hazan and Singer 2011).
+
+    .. math::
+        v &\leftarrow v + g^2 \\
+        \theta &\leftarrow \theta - \eta\, g / (\sqrt{v} + \varepsilon)
+
+    Args:
+        parameters: what to train.
+        lr: step size :math:`\eta`.
+        eps: :math:`\varepsilon`, keeps the division finite.
+        weight_decay: :math:`\lambda` of the penalty.
+    """
+
+    def __init__(
+        self,
+        parameters: Iterable[Any],
+        lr: float = 1e-2,
+        eps: float = 1e-10,
+        weight_decay: float = 0.0,
+    ) -> None:
+        super().__init__(parameters, lr, weight_decay)
+        self._check_eps(eps)
+        self.eps, self.v = eps, self.zeros()
+
+    def update(self, i: int, p: Any, g: Any) -> None:  # noqa: D102
+        v = self.v[i]
+        v += g * g
+        p -= self.lr * (g / (v**0.5 + self.eps))
+
+
+class RMSProp(Optimizer):
+    r"""AdaGrad that forgets (Tieleman and Hinton 2012).
+
+    .. math::
+        v &\leftarrow \alpha v + (1 - \alpha) g^2 \\
+        \theta &\leftarrow \theta - \eta\, g / (\sqrt{v} + \varepsilon)
+
+    Args:
+        parameters: what to train.
+        lr: step size :math:`\eta`.
+        alpha: what is kept of the mean square, in [0, 1).
+        eps: :math:`\varepsilon`, keeps the division finite.
+        weight_decay: :math:`\lambda` of the penalty.
+    """
+
+    def __init__(
+        self,
+        parameters: Iterable[Any],
+        lr: float = 1e-2,
+        alpha: float = 0.99,
+        eps: float = 1e-8,
+        weight_decay: float = 0.0,
+    ) -> None:
+        super().__init__(parameters, lr, weight_decay)
+        self._check_rates(alpha=alpha)
+        self._check_eps(eps)
+        self.alpha, self.eps, self.v = alpha, eps, self.zeros()
+
+    def update(self, i: int, p: Any, g: Any) -> None:  # noqa: D102
+        v = self.v[i]
+        v *= self.alpha
+        v += (1 - self.alpha) * (g * g)
+        p -= self.lr * (g / (v**0.5 + self.eps))
+
+
+class Adadelta(Optimizer):
+    r"""Steps in the units of the parameters (Zeiler 2012).
+
+    .. math::
+        v &\leftarrow \rho v + (1 - \rho) g^2 \\
+        d &= g \sqrt{u + \varepsilon} \,/ \sqrt{v + \varepsilon} \\
+        u &\leftarrow \rho u + (1 - \rho) d^2 \\
+        \theta &\leftarrow \theta - \eta\, d
+
+    Args:
+        parameters: what to train.
+        lr: the factor :math:`\eta`, 1 in the paper.
+        rho: what is kept of the mean squares, in [0, 1).
+        eps: :math:`\varepsilon`, without which the first step would be zero.
+        weight_decay: :math:`\lambda` of the penalty.
+    """
+
+    def __init__(
+        self,
+        parameters: Iterable[Any],
+        lr: float = 1.0,
+        rho: float = 0.9,
+        eps: float = 1e-6,
+        weight_decay: float = 0.0,
+    ) -> None:
+        super().__init__(parameters, lr, weight_decay)
+        self._check_rates(rho=rho)
+        self._check_eps(eps)
+        self.rho, self.eps = rho, eps
+        self.v, self.u = self.zeros(), self.zeros()
+
+    def update(self, i: int, p: Any, g: Any) -> None:  # noqa: D102
+        v, u, rho = self.v[i], self.u[i], self.rho
+        v *= rho
+        v += (1 - rho) * (g * g)
+        d = g * ((u + self.eps) / (v + self.eps)) ** 0.5
+        u *= rho
+        u += (1 - rho) * (d * d)
+        p -= self.lr * d
+
+
+class Adam(Optimizer):
+    r"""Adam (Kingma and Ba 2015, algorithm 1).
+
+    .. math::
+        m &\leftarrow \beta_1 m + g,   & \hat m &= m / \textstyle\sum_{k<t} \beta_1^k \\
+        v &\leftarrow \beta_2 v + g^2, & \hat v &= v / \textstyle\sum_{k<t} \beta_2^k \\
+        \theta &\leftarrow \theta - \eta\, \hat m / (\sqrt{\hat v} + \varepsilon)
+
+    The paper's moments are :math:`(1 - \beta_1) m` and :math:`(1 - \beta_2) v`, and its
+    corrections :math:`1 - \beta^t = (1 - \beta) \sum_{k<t} \beta^k`; its :math:`\hat m` and
+    :math:`\hat v` are these.
+
+    Args:
+        parameters: what to train.
+        lr: step size :math:`\eta`.
+        betas: decay rates :math:`(\beta_1, \beta_2)`, each in [0, 1).
+        eps: :math:`\varepsilon`, keeps the division finite.
+        weight_decay: :math:`\lambda` of the penalty.
+    """
+
+    def __init__(
+        self,
+        parameters: Iterable[Any],
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0.0,
+    ) -> None:
+        super().__init__(parameters, lr, weight_decay)
+        self._check_betas(betas)
+        self._check_eps(eps)
+        self.betas, self.eps = betas, eps
+        self.m, self.v = self.zeros(), self.zeros()
+
+    def update(self, i: int, p: Any, g: Any) -> None:
+        """One line per line of the formula."""
+        m, t = self.m[i], self.t[i]
+        m *= self.betas[0]
+        m += g
+        step = m / self.root(i, g)
+        step *= self.lr / _weights(self.betas[0], t)
+        p -= step
+
+    def root(self, i: int, g: Any) -> Any:
+        r"""Remember :math:`g^2`; return :math:`\sqrt{\hat v} + \varepsilon`."""
+        root = self.second(i, g) ** 0.5
+        root /= sqrt(_weights(self.betas[1], self.t[i]))
+        root += self.eps
+        return root
+
+    def second(self, i: int, g: Any) -> Any:
+        """Return :math:`v` with the new gradient."""
+        v = self.v[i]
+        v *= self.betas[1]
+        v += g * g
+        return v
+
+
+class AdaMax(Adam):
+    r"""Adam with the largest gradient in place of the mean square (Kingma and Ba 2015).
+
+    .. math::
+        u &\leftarrow \max(\beta_2 u, \lvert g \rvert + \varepsilon) \\
+        \theta &\leftarrow \theta - \eta\, \hat m / u
+    """
+
+    def __init__(
+        self,
+        parameters: Iterable[Any],
+        lr: float = 2e-3,
+        *args: Any,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(parameters, lr, *args, **kwargs)
+
+    def root(self, i: int, g: Any) -> Any:
+        r"""Return :math:`u` with the new gradient; it is kept in ``v``."""
+        u = self.v[i]
+        u *= self.betas[1]
+        u[...] = u.clip(abs(g) + self.eps)
+        return u
+
+
+class NAdam(Adam):
+    r"""Adam with Nesterov's momentum (Dozat 2016).
+
+    .. math::
+        \mu_t &= \beta_1 (1 - \tfrac12\, 0.96^{\psi t}), \quad
+        \pi_t = \mu_1 \cdots \mu_t \\
+        \hat m &= \frac{\mu_{t+1}\, (1 - \beta_1)\, m}{1 - \pi_{t+1}}
+            + \frac{(1 - \mu_t)\, g}{1 - \pi_t}
+
+    with the rest as in Adam, whose :math:`m` is a sum without the factor
+    :math:`1 - \beta_1`, and :math:`\psi = 0.004`.
+    """
+
+    psi = 4e-3
+
+    def __init__(
+        self,
+        parameters: Iterable[Any],
+        lr: float = 2e-3,
+        *args: Any,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(parameters, lr, *args, **kwargs)
+        self.pi = [1.0] * len(self.parameters)
+
+    def update(self, i: int, p: Any, g: Any) -> None:  # noqa: D102
+        m, t, beta1 = self.m[i], self.t[i], self.betas[0]
+        now, then = (
+            beta1 * (1 - 0.96 ** (self.psi * k) / 2) for k in (t, t + 1)
+        )
+        self.pi[i] *= now
+        m *= beta1
+        m += g
+        m_hat = m * (then * (1 - beta1) / (1 - self.pi[i] * then))
+        m_hat += g * ((1 - now) / (1 - self.pi[i]))
+        m_hat /= self.root(i, g)
+        m_hat *= self.lr
+        p -= m_hat
+
+
+class AMSGrad(Adam):
+    r"""Adam that divides by the largest :math:`v` so far (Reddi, Kale and Kumar 2018).
+
+    As in PyTorch the correction :math:`\hat v` comes after the maximum. The paper leaves
+    it out, and only there can the factor of the gradient never grow.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.largest = self.zeros()
+
+    def second(self, i: int, g: Any) -> Any:  # noqa: D102
+        largest = self.largest[i]
+        largest[...] = largest.clip(super().second(i, g))
+        return largest
+
+
+class AdamW(Adam):
+    r"""Adam with decoupled weight decay (Loshchilov and Hutter 2019).
+
+    .. math::
+        \theta \leftarrow (1 - \eta\lambda)\, \theta
+            - \eta\, \hat m / (\sqrt{\hat v} + \varepsilon)
+    """
+
+    decoupled = True
+
+    def __init__(
+        self,
+        parameters: Iterable[Any],
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 1e-2,
+    ) -> None:
+        super().__init__(parameters, lr, betas, eps, weight_decay)
+
+
+class Lion(Optimizer):
+    r"""The sign of a momentum, found by program search (Chen et al. 2023).
+
+    .. math::
+        c &= \beta_1 m + (1 - \beta_1)\, g \\
+        \theta &\leftarrow \theta - \eta\, (\operatorname{sgn}(c) + \lambda\theta) \\
+        m &\leftarrow \beta_2 m + (1 - \beta_2)\, g
+
+    Args:
+        parameters: what to train.
+        lr: step size :math:`\eta`, which every coordinate with :math:`c \ne 0` moves.
+        betas: :math:`(\beta_1, \beta_2)`, each in [0, 1).
+        weight_decay: :math:`\lambda`, decoupled as in :class:`AdamW`.
+    """
+
+    decoupled = True
+
+    def __init__(
+        self,
+        parameters: Iterable[Any],
+        lr: float = 1e-4,
+        betas: tuple[float, float] = (0.9, 0.99),
+        weight_decay: float = 0.0,
+    ) -> None:
+        super().__init__(parameters, lr, weight_decay)
+        self._check_betas(betas)
+        self.betas, self.m = betas, self.zeros()
+
+    def update(self, i: int, p: Any, g: Any) -> None:  # noqa: D102
+        m, (beta1, beta2) = self.m[i], self.betas
+        c = beta1 * m + (1 - beta1) * g
+        p -= self.lr * (c / (abs(c) + (c == 0)))
+        m *= beta2
+        m += (1 - beta2) * g
+
+
+def clip(parameters: Iterable[Any], norm: float) -> float:
+    r"""Shorten gradients that are longer than ``norm``, all by the same factor.
+
+    .. math:: g \leftarrow g \cdot \min(1, c / \lVert g \rVert)
+
+    where :math:`\lVert g \rVert` is the norm of all gradients together.
+
+    Args:
+        parameters: what carries gradients; or the gradients, arrays of NumPy that are
+            changed in place.
+        norm: the largest norm :math:`c` that is left alone.
+
+    Returns:
+        The norm before, ∞ if it is beyond all floats.
+    """
+    check(0 < norm < inf, "clip: norm", "be positive and finite", norm)
+    owners = list({id(p): p for p in parameters}.values())
+    bare = [getattr(p, "requires_grad", None) is False for p in owners]
+    idle = bool(owners) and all(bare) and all(p.grad is None for p in owners)
+    hint = "Pass the parameters, not their gradients."
+    check(not idle, "clip: tensors", "carry gradients", "none that does", hint)
+    carried = [p for p in owners if getattr(p, "grad", None) is not None]
+    arrays = [p for p in owners if not hasattr(p, "grad")]
+    gradients = [p.grad for p in carried] + arrays
+    kinds = [str(p.grad.dtype) for p in carried] + [_kind(g) for g in arrays]
+    bad = [kind for kind in kinds if "float" not in kind]
+    check(not bad, "clip: gradients", "be arrays of floats", bad)
+    filled = [g for g in gradients if 0 not in g.shape]
+    tops = [float(abs(g).max()) for g in filled]  # NaN if there is one inside
+    hint = "Look for the step at which the cost left the rails."
+    whole = all(top < inf for top in tops)
+    check(whole, "clip: gradients", "be finite", "NaN or ∞", hint)
+    largest = max(tops, default=0.0)
+    if largest == 0:
+        return 0.0
+    squares = (float(((g / largest) ** 2).sum()) for g in filled)
+    length = sqrt(sum(squares))  # in units of the largest entry
+    total = largest * length
+    if total > norm:
+        for p in carried:  # anew: gradients of two tensors may be one array
+            p.grad = p.grad / largest * (norm / length)
+        for g in arrays:
+            g /= largest
+            g *= norm / length
+    return total
+
+
+def _value(p: Any) -> Any:
+    """Return the array of a parameter."""
+    return p.data if hasattr(p, "grad") else p
+
+
+def _kind(array: Any) -> str:
+    """Return what an array holds, or what stands there instead of one."""
+    whole = hasattr(array, "dtype") and hasattr(array, "__setitem__")
+    return str(array.dtype) if whole else "no array"
+
+
+def _weights(beta: float, t: int) -> float:
+    r"""Return :math:`\sum_{k<t} \beta^k`, the weights of a decaying sum."""
+    return (1 - beta**t) / (1 - beta)

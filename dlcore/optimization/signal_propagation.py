@@ -1,0 +1,98 @@
+r"""How large the signal is, layer by layer, on its way up and on its way down."""
+
+from collections.abc import Callable
+from itertools import pairwise
+from math import inf, isfinite, log2, pi, sqrt
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+from scipy.integrate import quad
+
+from dlcore.checks import check, check_finite, check_matrix
+from dlcore.feedforward.activations import Activation
+from dlcore.feedforward.network import Network
+
+FAR = 38.0  # standard deviations; beyond, the density is less than any float
+
+
+class Signal(NamedTuple):
+    r"""Mean squares per number, for the inputs and each layer's outputs.
+
+    Attributes:
+        forward: of :math:`x^{(l)}`.
+        backward: of :math:`p^{(l)} = \partial J / \partial x^{(l)}`.
+    """
+
+    forward: Float[ndarray, "layers"]
+    backward: Float[ndarray, "layers"]
+
+
+def signal(
+    network: Network, X: Float[ndarray, "s n"], P: Float[ndarray, "s m"]
+) -> Signal:
+    r"""Send inputs up and gradients down, and measure both in every layer.
+
+    Args:
+        network: what they pass through.
+        X: inputs :math:`x^{(0)}`, rows are samples.
+        P: gradients of a cost by the outputs, one row for each input.
+    """
+    X, P = np.asarray(X, float), np.asarray(P, float)
+    check_matrix("signal: X", X, "have rows of inputs")
+    steps, Y = network.forward(X)
+    up = [below for _, below, _ in steps] + [Y]
+    check(
+        np.shape(P) == Y.shape,
+        "signal: P",
+        f"have the shape of the outputs, {Y.shape}",
+        f"shape {np.shape(P)}",
+    )
+    check_finite("signal: X and P", X, P)
+    down = [P]
+    for layer, below, Z in reversed(steps):
+        down.append(layer.backward(below, Z, down[-1])[0])
+    return Signal(_mean_squares(up), _mean_squares(down[::-1]))
+
+
+def gaussian_mean(f: Callable[[ndarray], ndarray], variance: float) -> float:
+    r"""Return :math:`\mathbb{E} f(z)` for :math:`z \sim \mathcal{N}(0, v)`.
+
+    Both sides of zero are added, as activations have their kink there, and integrated
+    piece by piece, so that neither what happens near zero nor the bell is missed.
+    """
+    check(
+        0 < variance < inf,
+        "gaussian_mean: variance",
+        "be positive and finite",
+        variance,
+    )
+    sd = sqrt(variance)
+
+    def integrand(t: float) -> float:
+        pair = f(np.array([sd * t, -sd * t]))
+        return float(pair.sum()) * np.exp(-(t**2) / 2) / sqrt(2 * pi)
+
+    powers = 8.0 ** np.arange(1 + log2(FAR * max(1, sd)) / 3) / sd
+    ends = [0, *np.union1d([1, 6], powers[powers < FAR]), FAR]
+    error = 1e-12 * min(1, 1 / sd)
+    mean = sum(quad(integrand, *p, epsabs=error)[0] for p in pairwise(ends))
+    check(isfinite(mean), "gaussian_mean: f", "have a finite mean", mean)
+    return float(mean)
+
+
+def gains(phi: Activation, variance: float = 1.0) -> tuple[float, float]:
+    r"""Return by what a wide layer multiplies the mean squares of its signals.
+
+    For sums :math:`z \sim \mathcal{N}(0, v)` these are
+    :math:`\mathbb{E}\,\varphi(z)^2 / v` on the way up and
+    :math:`\mathbb{E}\,\varphi'(z)^2` on the way down, per unit of :math:`n v_w`, the
+    variance of the weights times their fan.
+    """
+    up = gaussian_mean(lambda z: phi(z) ** 2, variance) / variance
+    return up, gaussian_mean(lambda z: phi.derivative(z) ** 2, variance)
+
+
+def _mean_squares(arrays: list[ndarray]) -> Float[ndarray, "layers"]:
+    return np.array([np.mean(a**2) for a in arrays])

@@ -1,0 +1,1 @@
+"""Words and sequences, with PyTorch: what the chapter *Recurrent networks* builds."""

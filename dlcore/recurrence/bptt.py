@@ -1,0 +1,203 @@
+r"""Backpropagation through time, by hand, and the products of Jacobians behind it.
+
+All functions are about :math:`h_t = \varphi(U h_{t-1} + V x_t + b)`. Adjoints are those of
+a cost :math:`J`: :math:`p_t = \partial J / \partial h_t`, and :math:`\delta_t` by the sum
+inside :math:`\varphi`.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from jaxtyping import Float
+
+from dlcore._torch import Generator, Tensor, torch
+from dlcore.checks import check, check_whole
+
+
+class Bend(NamedTuple):
+    r"""An activation function whose slope can be told from its value.
+
+    Attributes:
+        phi: the function :math:`\varphi`.
+        slope: :math:`\varphi'(z)`, given :math:`\varphi(z)`.
+        steepest: the largest slope :math:`\alpha`.
+    """
+
+    phi: Callable[[Tensor], Tensor]
+    slope: Callable[[Tensor], Tensor]
+    steepest: float
+
+
+BENDS = {
+    "identity": Bend(lambda z: z, torch.ones_like, 1.0),
+    "tanh": Bend(torch.tanh, lambda h: 1 - h * h, 1.0),
+    "relu": Bend(torch.relu, lambda h: (h > 0).to(h.dtype), 1.0),
+    "logistic": Bend(torch.sigmoid, lambda h: h * (1 - h), 0.25),
+}
+
+
+class Gradients(NamedTuple):
+    """Derivatives of the cost, each of the shape of what it belongs to."""
+
+    U: Float[Tensor, "H H"]
+    V: Float[Tensor, "H D"]
+    b: Float[Tensor, "H"]
+    x: Float[Tensor, "B T D"]
+    start: Float[Tensor, "B H"]
+
+
+def states(
+    U: Float[Tensor, "H H"],
+    V: Float[Tensor, "H D"],
+    b: Float[Tensor, "H"],
+    x: Float[Tensor, "B T D"],
+    bend: Bend = BENDS["tanh"],
+    start: Float[Tensor, "B H"] | None = None,
+) -> Float[Tensor, "B S H"]:
+    r"""Return the states :math:`h_0, \dots, h_T`; :math:`h_0` is ``start`` or zero."""
+    _check_weights("states", U, V, x)
+    fits = b.shape == (len(U),)
+    check(fits, "states: b", f"have the shape {(len(U),)}", tuple(b.shape))
+    if start is not None:
+        shape, got = (len(x), len(U)), tuple(start.shape)
+        check(got == shape, "states: start", f"have the shape {shape}", got)
+    h = [x.new_zeros(len(x), len(U)) if start is None else start]
+    for t in range(x.shape[1]):
+        h.append(bend.phi(h[-1] @ U.T + x[:, t] @ V.T + b))
+    return torch.stack(h, dim=1)
+
+
+def bptt(
+    U: Float[Tensor, "H H"],
+    V: Float[Tensor, "H D"],
+    x: Float[Tensor, "B T D"],
+    h: Float[Tensor, "B S H"],
+    local: Float[Tensor, "B T H"],
+    bend: Bend = BENDS["tanh"],
+    block: int | None = None,
+) -> Gradients:
+    r"""Go back through time.
+
+    .. math::
+        p_t &= g_t + U^\top \delta_{t+1} \\
+        \delta_t &= \varphi'(z_t) \odot p_t \\
+        \nabla_U J = \sum_t \delta_t h_{t-1}^\top, \quad
+        \nabla_V J &= \sum_t \delta_t x_t^\top, \quad
+        \nabla_b J = \sum_t \delta_t
+
+    Args:
+        U: weights of the state.
+        V: weights of the input.
+        x: the inputs.
+        h: the states :math:`h_0, \dots, h_T`, of :func:`states`.
+        local: :math:`g_t`, the derivative of the cost by :math:`h_t` on the direct way,
+            not through later states.
+        bend: the activation function.
+        block: truncate: nothing is sent back over the border between two blocks of so
+            many steps. Without it, all the way.
+    """
+    _check_weights("bptt", U, V, x)
+    B, T, _ = x.shape
+    H = len(U)
+    fits = h.shape == (B, T + 1, H) and local.shape == (B, T, H)
+    rule = f"have the shapes {(B, T + 1, H)} and {(B, T, H)}"
+    got = f"{tuple(h.shape)} and {tuple(local.shape)}"
+    check(fits, "bptt: h and local", rule, got, "The states begin with h_0.")
+    if block is not None:
+        check_whole("bptt: block", block, 1)
+    slopes = bend.slope(h[:, 1:])
+    deltas = []
+    delta = torch.zeros_like(h[:, 0])
+    for t in reversed(range(T)):
+        if block is not None and (t + 1) % block == 0:
+            delta = torch.zeros_like(delta)
+        p = local[:, t] + delta @ U
+        delta = slopes[:, t] * p
+        deltas.append(delta)
+    d = torch.stack(deltas[::-1], dim=1)
+    return Gradients(
+        U=torch.einsum("bti,btj->ij", d, h[:, :-1]),
+        V=torch.einsum("bti,btj->ij", d, x),
+        b=d.sum(dim=(0, 1)),
+        x=d @ V,
+        start=delta @ U,
+    )
+
+
+def jacobians(
+    U: Float[Tensor, "H H"],
+    h: Float[Tensor, "B S H"],
+    bend: Bend = BENDS["tanh"],
+) -> Float[Tensor, "B T H H"]:
+    r"""Return :math:`\partial h_t / \partial h_{t-1} = \operatorname{diag}(\varphi'(z_t)) U`.
+
+    Args:
+        U: weights of the state.
+        h: the states :math:`h_0, \dots, h_T`, of :func:`states`.
+        bend: the activation function.
+    """
+    ok = h.ndim == 3 and h.shape[1] > 1 and U.shape == (h.shape[2],) * 2
+    rule = "be states (B, T + 1, H) for a square U of that size"
+    check(ok, "jacobians: h", rule, f"{tuple(h.shape)}, {tuple(U.shape)}")
+    return bend.slope(h[:, 1:])[..., None] * U
+
+
+def products(A: Float[Tensor, "B T H H"]) -> Float[Tensor, "B S H H"]:
+    r"""Return :math:`\partial h_T / \partial h_{T-k} = A_T A_{T-1} \cdots A_{T-k+1}`.
+
+    Args:
+        A: the Jacobians :math:`A_1, \dots, A_T` of the steps, of :func:`jacobians`.
+
+    Returns:
+        The products for the lags :math:`k = 0, \dots, T`; later factors on the left.
+    """
+    square = A.ndim == 4 and A.shape[2] == A.shape[3]
+    check(square, "products: A", "have the axes (B, T, H, H)", tuple(A.shape))
+    P = [torch.eye(A.shape[2], dtype=A.dtype).expand(len(A), -1, -1)]
+    for t in reversed(range(A.shape[1])):
+        P.append(P[-1] @ A[:, t])
+    return torch.stack(P, dim=1)
+
+
+def norms(P: Float[Tensor, "B S H H"]) -> Float[Tensor, "B S"]:
+    """Return the largest singular value of each matrix."""
+    check(P.ndim == 4, "norms: P", "have the axes (B, S, H, H)", tuple(P.shape))
+    return torch.linalg.matrix_norm(P, 2)
+
+
+def lyapunov(A: Float[Tensor, "T H H"]) -> Float[Tensor, "H"]:
+    r"""Return how fast :math:`A_T \cdots A_1` stretches, in nats per step, per direction.
+
+    The product is never formed: with :math:`Q_0 = I` and the QR decompositions
+    :math:`A_t Q_{t-1} = Q_t R_t`, it is :math:`Q_T R_T \cdots R_1`, and the numbers are
+    :math:`\frac1T \sum_t \log |(R_t)_{ii}|`.
+
+    Args:
+        A: one matrix per step.
+    """
+    ok = A.ndim == 3 and len(A) > 0 and A.shape[1] == A.shape[2]
+    check(ok, "lyapunov: A", "have the axes (T, H, H), T > 0", tuple(A.shape))
+    Q = torch.eye(A.shape[1], dtype=A.dtype)
+    total = torch.zeros(A.shape[1], dtype=A.dtype)
+    for step in A:
+        Q, R = torch.linalg.qr(step @ Q)
+        total = total + R.diagonal().abs().log()
+    return total / len(A)
+
+
+def orthogonal(H: int, generator: Generator) -> Float[Tensor, "H H"]:
+    """Draw an orthogonal matrix, all of them alike, in double precision."""
+    check_whole("orthogonal: H", H, 1)
+    draws = torch.randn(H, H, dtype=torch.float64, generator=generator)
+    Q, R = torch.linalg.qr(draws)
+    return Q * R.diagonal().sign()
+
+
+def _check_weights(who: str, U: Tensor, V: Tensor, x: Tensor) -> None:
+    """Refuse weights and inputs that do not fit."""
+    ok = U.ndim == V.ndim == 2 and U.shape[0] == U.shape[1] == V.shape[0]
+    got = f"{tuple(U.shape)} and {tuple(V.shape)}"
+    check(ok, f"{who}: U and V", "have the shapes (H, H) and (H, D)", got)
+    ok = x.ndim == 3 and x.shape[1] > 0 and x.shape[2] == V.shape[1]
+    rule = f"have the axes (B, T, {V.shape[1]}) with at least one time"
+    check(ok, f"{who}: x", rule, f"shape {tuple(x.shape)}")

@@ -1,0 +1,134 @@
+r"""The company of words: who stands beside whom how often, and what that tells.
+
+A token is a whole number from 0 to C − 1; its company are the tokens at most ``r`` places away.
+"""
+
+from typing import NamedTuple
+
+from jaxtyping import Float, Int64
+from scipy.sparse.linalg import svds
+
+from dlcore._torch import Generator, Tensor, torch
+from dlcore.checks import check, check_whole
+from dlcore.recurrence.vocabulary import check_indices
+
+
+def windows(
+    tokens: Int64[Tensor, "T"], r: int
+) -> tuple[Int64[Tensor, "N"], Int64[Tensor, "N K"]]:
+    """Return the words that have ``r`` neighbours on each side, and these neighbours."""
+    check_window("windows", tokens, r, 2 * r + 1)
+    cut = tokens.unfold(0, 2 * r + 1, 1)
+    return cut[:, r], torch.cat([cut[:, :r], cut[:, r + 1 :]], dim=1)
+
+
+def pairs(
+    tokens: Int64[Tensor, "T"], r: int
+) -> tuple[Int64[Tensor, "N"], Int64[Tensor, "N"]]:
+    """Return all pairs of a word and a neighbour at most ``r`` places away, both ways."""
+    check_window("pairs", tokens, r, 2)
+    steps = range(1, min(r, len(tokens) - 1) + 1)
+    left = torch.cat([tokens[:-s] for s in steps])
+    right = torch.cat([tokens[s:] for s in steps])
+    return torch.cat([left, right]), torch.cat([right, left])
+
+
+def cooccurrence(
+    tokens: Int64[Tensor, "T"], size: int, r: int
+) -> Float[Tensor, "C C"]:
+    """Count how often each word stands at most ``r`` places from each other; symmetric.
+
+    Args:
+        tokens: the text.
+        size: number ``C`` of words in the vocabulary.
+        r: how far company reaches.
+    """
+    check_indices("cooccurrence: tokens", tokens, size)
+    words, company = pairs(tokens, r)
+    cells = torch.bincount(words * size + company, minlength=size * size)
+    return cells.view(size, size).to(torch.get_default_dtype())
+
+
+def pmi(counts: Float[Tensor, "A C"]) -> Float[Tensor, "A C"]:
+    r"""Return :math:`\log \frac{n\, n_{vc}}{n_v\, n_c}`, minus infinity for pairs never seen.
+
+    Args:
+        counts: :math:`n_{vc}`, how often the word of a row has the company of a column.
+    """
+    check(
+        counts.ndim == 2 and bool((counts >= 0).all()),
+        "pmi: counts",
+        "be a matrix without negative entries",
+        f"shape {tuple(counts.shape)}",
+    )
+    rows = counts.sum(dim=1, keepdim=True)
+    columns = counts.sum(dim=0, keepdim=True)
+    check(
+        bool((rows > 0).all() and (columns > 0).all()),
+        "pmi: counts",
+        "have a positive entry in every row and column",
+        f"{int((rows == 0).sum())} empty rows and {int((columns == 0).sum())} columns",
+        "Leave out words that never occur.",
+    )
+    return torch.log(counts * counts.sum() / (rows * columns))
+
+
+def ppmi(
+    counts: Float[Tensor, "A C"], shift: float = 0.0
+) -> Float[Tensor, "A C"]:
+    r"""Return :math:`\max(\text{PMI} - \text{shift}, 0)`."""
+    return torch.clamp(pmi(counts) - shift, min=0)
+
+
+class Factors(NamedTuple):
+    r"""The first singular values and vectors: :math:`M \approx U \operatorname{diag}(d) V^\top`."""
+
+    U: Float[Tensor, "A D"]
+    d: Float[Tensor, "D"]
+    V: Float[Tensor, "C D"]
+
+
+def factor(M: Float[Tensor, "A C"], D: int, generator: Generator) -> Factors:
+    """Find the ``D`` largest singular values of a large matrix, and their vectors.
+
+    They come from products of the matrix with vectors (the method of Lanczos, as in
+    ARPACK), to the accuracy of the numbers, in far less time than all of them would take.
+
+    Args:
+        M: the matrix.
+        D: number of singular values.
+        generator: source of the first vector; the result does not depend on it but for
+            signs.
+    """
+    check_whole("factor: D", D, 1)
+    least = min(M.shape)
+    check(least >= D, "factor: D", f"be at most {least}, the rank of M", D)
+    if least == D:
+        U, d, Vt = torch.linalg.svd(M, full_matrices=False)
+        return Factors(U, d, Vt.T)
+    start = torch.randn(least, generator=generator, dtype=M.dtype)
+    found = svds(M.numpy(), D, v0=start.numpy())
+    order = found[1].argsort()[::-1].copy()
+    U, d, Vt = (torch.from_numpy(part.copy()) for part in found)
+    return Factors(U[:, order], d[order], Vt[order].T)
+
+
+def noise(
+    counts: Float[Tensor, "C"], power: float = 0.75
+) -> Float[Tensor, "C"]:
+    r"""Return the distribution :math:`q_c \propto n_c^{\text{power}}` to draw words from."""
+    ok = bool((counts >= 0).all() and counts.sum() > 0)
+    check(ok, "noise: counts", "be at least zero, and not all zero", counts)
+    weights = torch.where(counts > 0, counts**power, 0)
+    return weights / weights.sum()
+
+
+def check_window(who: str, tokens: Tensor, r: int, least: int) -> None:
+    """Refuse texts that are shorter than a window."""
+    check_whole(f"{who}: r", r, 1)
+    check(
+        tokens.ndim == 1 and len(tokens) >= least,
+        f"{who}: tokens",
+        f"be a row of {least} or more",
+        f"shape {tuple(tokens.shape)}",
+    )

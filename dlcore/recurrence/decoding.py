@@ -1,0 +1,188 @@
+r"""Decoding: from scores for the next token to a token, and on to a whole sequence.
+
+Rules that change the scores return scores again, :math:`-\infty` where a token is cut, so
+that they can follow each other.
+"""
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from jaxtyping import Bool, Float, Int64
+
+from dlcore._torch import Generator, Tensor, torch
+from dlcore.checks import check, check_whole
+
+Rows: TypeAlias = Tensor | tuple[Tensor, ...]
+Step: TypeAlias = Callable[[Tensor, Rows], tuple[Tensor, Rows]]
+
+
+def tempered(
+    logits: Float[Tensor, "*B C"], temperature: float
+) -> Float[Tensor, "*B C"]:
+    """Divide the scores by the temperature: low sharpens, high flattens."""
+    _check_logits("tempered", logits)
+    check(
+        0 < temperature < float("inf"),
+        "tempered: temperature",
+        "be positive and finite",
+        temperature,
+        "At zero only the best token is left: take top_k(logits, 1).",
+    )
+    return logits / temperature
+
+
+def top_k(logits: Float[Tensor, "*B C"], k: int) -> Float[Tensor, "*B C"]:
+    """Keep the k best tokens; of equals, the first."""
+    _check_logits("top_k", logits)
+    check_whole("top_k: k", k, 1)
+    C = logits.shape[-1]
+    check(k <= C, "top_k: k", f"be at most the number of tokens {C}", k)
+    order = logits.argsort(dim=-1, descending=True, stable=True)
+    return _keep(logits, order, torch.arange(C, device=logits.device) < k)
+
+
+def nucleus(logits: Float[Tensor, "*B C"], p: float) -> Float[Tensor, "*B C"]:
+    """Keep the fewest best tokens that have a probability of p together.
+
+    A token stays if it and those behind it have more than 1 - p; so with p = 1 all that
+    can come stay, however improbable. Of equals, the first stays.
+    """
+    _check_logits("nucleus", logits)
+    check(0 < p <= 1, "nucleus: p", "lie above 0 and be at most 1", p)
+    order = logits.argsort(dim=-1, descending=True, stable=True)
+    probabilities = logits.softmax(dim=-1).gather(-1, order)
+    tail = probabilities.flip(-1).cumsum(-1).flip(-1)
+    rounding = logits.shape[-1] * torch.finfo(logits.dtype).eps
+    keep = tail > (1 - p) * (1 + rounding)
+    keep[..., 0] = True
+    return _keep(logits, order, keep)
+
+
+def _keep(
+    logits: Float[Tensor, "*B C"],
+    order: Int64[Tensor, "*B C"],
+    keep: Bool[Tensor, "*B C"] | Bool[Tensor, "C"],
+) -> Float[Tensor, "*B C"]:
+    """Cut tokens; ``keep`` is in order of rank, and ``order`` has the tokens of the ranks."""
+    kept = torch.zeros_like(logits, dtype=torch.bool)
+    kept = kept.scatter(-1, order, keep.expand_as(order))
+    return logits.masked_fill(~kept, -torch.inf)
+
+
+def sample(
+    logits: Float[Tensor, "*B C"], generator: Generator | None = None
+) -> Int64[Tensor, "*B"]:
+    """Draw a token for each row of scores, with the probabilities softmax(logits)."""
+    _check_logits("sample", logits)
+    probabilities = logits.softmax(dim=-1).reshape(-1, logits.shape[-1])
+    tokens = torch.multinomial(probabilities, 1, generator=generator)
+    return tokens.reshape(logits.shape[:-1])
+
+
+def beam_search(
+    step: Step,
+    state: Rows,
+    start: int,
+    end: int,
+    width: int,
+    longest: int,
+) -> list[tuple[list[int], float]]:
+    r"""Search for the most probable sequence with the ``width`` best beginnings at a time.
+
+    A sequence that has ended keeps its place in the beam as long as it is among the best.
+    With ``width=1`` this is greedy decoding; with :math:`C^\text{longest}` it is exact.
+
+    Args:
+        step: takes tokens, one for each row of the state, and the state, and returns the
+            log probabilities of the next token, a row for each, and the next state.
+        state: at the start, a tensor or a tuple of tensors with one row.
+        start: token that ``step`` is given first.
+        end: token that ends a sequence.
+        width: beginnings to keep.
+        longest: tokens of a sequence at most, with the end.
+
+    Returns:
+        Up to ``width`` sequences with their log probabilities, best first; of equals, the
+        one found first. A sequence is without ``start``, and has ``end`` as its last token
+        unless it was cut off at ``longest``.
+    """
+    check_whole("beam_search: width", width, 1)
+    check_whole("beam_search: longest", longest, 1)
+    check_whole("beam_search: start", start, 0)
+    check_whole("beam_search: end", end, 0)
+    _check_rows("state", state, 1)
+    beam: list[tuple[list[int], float]] = [([], 0.0)]
+    device = _parts(state)[0].device
+    for _ in range(longest):
+        live = [(t, p) for t, p in beam if t[-1:] != [end]]
+        last = [tokens[-1] if tokens else start for tokens, _ in live]
+        scores, state = step(torch.tensor(last, device=device), state)
+        _check_scores(scores, len(live), end)
+        _check_rows("the state that step returns", state, len(live))
+        before = torch.tensor([p for _, p in live], dtype=torch.float64)
+        totals = (before[:, None] + scores.detach().cpu()).flatten()
+        best = totals.argsort(descending=True, stable=True)[:width].tolist()
+        C = scores.shape[1]
+        grown = [(i, totals[i].item()) for i in best if totals[i] > -torch.inf]
+        ended = [(t, p, -1) for t, p in beam if t[-1:] == [end]]
+        more = [([*live[i // C][0], i % C], p, i // C) for i, p in grown]
+        both = sorted(ended + more, key=lambda one: -one[1])[:width]
+        beam = [(tokens, p) for tokens, p, _ in both]
+        kept = [row for tokens, _, row in both if tokens[-1] != end]
+        if not kept:
+            break
+        state = _select(state, torch.tensor(kept, device=device))
+    return beam
+
+
+def _parts(state: Rows) -> tuple[Tensor, ...]:
+    """Return the tensors of a state."""
+    return state if isinstance(state, tuple) else (state,)
+
+
+def _select(state: Rows, rows: Tensor) -> Rows:
+    """Return some rows of a state, in this order; a row may come twice."""
+    if isinstance(state, tuple):
+        return tuple(part.index_select(0, rows) for part in state)
+    return state.index_select(0, rows)
+
+
+def _check_rows(what: str, state: Rows, rows: int) -> None:
+    """Refuse a state with another number of rows."""
+    got = sorted({len(part) for part in _parts(state)})
+    check(got == [rows], f"beam_search: {what}", f"have {rows} rows", got)
+
+
+def _check_scores(scores: Tensor, rows: int, end: int) -> None:
+    """Refuse what are no log probabilities for each row."""
+    check(
+        scores.ndim == 2 and len(scores) == rows and scores.shape[1] > end,
+        "beam_search: what step returns",
+        f"have {rows} rows and a column for each token up to the end {end}",
+        f"shape {tuple(scores.shape)}",
+    )
+    sums = scores.detach().logsumexp(dim=1)
+    check(
+        bool((sums.abs() < 1e-3).all()),
+        "beam_search: what step returns",
+        "be logarithms of probabilities with the sum 1",
+        f"sums {sums.exp().tolist()}",
+        "Take log_softmax of scores.",
+    )
+
+
+def _check_logits(who: str, logits: Tensor) -> None:
+    """Refuse no tokens, NaN, +∞, and rows in which nothing is left."""
+    check(
+        logits.ndim > 0 and logits.shape[-1] > 0,
+        f"{who}: logits",
+        "have a score for at least one token",
+        f"shape {tuple(logits.shape)}",
+    )
+    largest = logits.amax(dim=-1)
+    check(
+        bool(largest.isfinite().all()) and not bool(logits.isnan().any()),
+        f"{who}: logits",
+        "be numbers, or −∞, with a finite one in each row",
+        "NaN, +∞ or a row of −∞",
+    )

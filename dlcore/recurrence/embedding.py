@@ -1,0 +1,170 @@
+r"""Words as points: a row of a table for each, two models that learn the table, neighbours.
+
+A token is a whole number from 0 to C − 1, the row of a word in a table :math:`E`.
+:class:`CBOW` guesses a word from the words around it, :class:`SkipGram` the words around it
+from a word.
+"""
+
+from jaxtyping import Float, Int64
+
+from dlcore._torch import Generator, Tensor, nn, torch
+from dlcore.checks import check, check_whole
+from dlcore.recurrence.vocabulary import check_indices
+
+
+class Embedding(nn.Module):
+    r"""A row of numbers for each token: :math:`v \mapsto E^\top e_v`, row ``v`` of :math:`E`.
+
+    Args:
+        num_embeddings: number ``C`` of tokens.
+        embedding_dim: length ``D`` of a row.
+        generator: source of the first rows, standard normal numbers as in PyTorch.
+
+    Attributes:
+        E: the table, of shape (C, D).
+    """
+
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        generator: Generator | None = None,
+    ) -> None:
+        super().__init__()
+        check_whole("Embedding: num_embeddings", num_embeddings, 1)
+        check_whole("Embedding: embedding_dim", embedding_dim, 1)
+        size = (num_embeddings, embedding_dim)
+        self.E = nn.Parameter(torch.randn(size, generator=generator))
+
+    def forward(
+        self, tokens: Int64[Tensor, "*axes"]
+    ) -> Float[Tensor, "*axes D"]:
+        """Look up the rows of tokens."""
+        check_indices("Embedding: tokens", tokens, len(self.E))
+        rows = self.E.index_select(0, tokens.flatten())
+        return rows.view(*tokens.shape, self.E.shape[1])
+
+
+class TwoTables(nn.Module):
+    r"""A table :math:`E` to read words from, and a table :math:`W` to score words with.
+
+    Subclasses say what :meth:`hidden` makes of their input; the scores are
+    :math:`o_c = w_c^\top h`.
+
+    Args:
+        num_embeddings: number ``C`` of tokens.
+        embedding_dim: length ``D`` of their vectors.
+        generator: source of the first vectors.
+
+    Attributes:
+        embedding: the vectors of the words that are read.
+        W: the vectors of the words that are guessed, of shape (C, D), zero at first.
+    """
+
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        generator: Generator | None = None,
+    ) -> None:
+        super().__init__()
+        self.embedding = Embedding(num_embeddings, embedding_dim, generator)
+        self.embedding.E.data /= embedding_dim**0.5
+        self.W = nn.Parameter(torch.zeros_like(self.embedding.E))
+
+    def hidden(self, given: Int64[Tensor, "B *K"]) -> Float[Tensor, "B D"]:
+        """Return what the scores are computed from."""
+        raise NotImplementedError
+
+    def forward(self, given: Int64[Tensor, "B *K"]) -> Float[Tensor, "B C"]:
+        """Return the score of every word of the vocabulary."""
+        return self.hidden(given) @ self.W.T
+
+    def score(
+        self, given: Int64[Tensor, "B *K"], words: Int64[Tensor, "B k"]
+    ) -> Float[Tensor, "B k"]:
+        """Return the scores of a few words per row, without computing the others."""
+        check_indices("score: words", words, len(self.W))
+        h = self.hidden(given)
+        check(
+            words.ndim == 2 and len(words) == len(h),
+            "score: words",
+            f"have a row for each of the {len(h)} inputs",
+            f"shape {tuple(words.shape)}",
+        )
+        rows = self.W.index_select(0, words.flatten()).view(*words.shape, -1)
+        return (rows * h[:, None]).sum(dim=2)
+
+
+class SkipGram(TwoTables):
+    r"""Guess the words around a word ``v``: :math:`h = E^\top e_v`."""
+
+    def hidden(self, given: Int64[Tensor, "B"]) -> Float[Tensor, "B D"]:
+        """Return the vectors of words."""
+        check(
+            given.ndim == 1,
+            "SkipGram: words",
+            "be a row of tokens",
+            f"shape {tuple(given.shape)}",
+        )
+        return self.embedding(given)
+
+
+class CBOW(TwoTables):
+    r"""Guess a word from the words around it: :math:`h = \frac1K \sum_j E^\top e_{c_j}`.
+
+    A mean has no order: the words around are a bag (continuous bag of words).
+    """
+
+    def hidden(self, given: Int64[Tensor, "B K"]) -> Float[Tensor, "B D"]:
+        """Return the mean of the vectors of each context."""
+        check(
+            given.ndim == 2 and given.shape[1] > 0,
+            "CBOW: context",
+            "have a row of one token or more for each guess",
+            f"shape {tuple(given.shape)}",
+        )
+        return self.embedding(given).mean(dim=1)
+
+
+def cosine(
+    X: Float[Tensor, "A D"], Y: Float[Tensor, "C D"]
+) -> Float[Tensor, "A C"]:
+    """Return the cosine of the angle between each row of X and each row of Y."""
+    lengths = [Z.norm(dim=1, keepdim=True) for Z in (X, Y)]
+    ok = all(bool((length > 0).all()) for length in lengths)
+    check(ok, "cosine: rows", "not be zero", "a row of zeros, without angles")
+    return (X / lengths[0]) @ (Y / lengths[1]).T
+
+
+def neighbours(
+    X: Float[Tensor, "C D"],
+    of: Int64[Tensor, "B"],
+    k: int,
+    without: tuple[int, ...] = (),
+) -> Int64[Tensor, "B k"]:
+    """Return the ``k`` rows with the largest cosine to given rows, the best first.
+
+    Args:
+        X: vectors as rows.
+        of: the rows whose neighbours are wanted; a row is not its own neighbour.
+        k: how many.
+        without: rows that are nobody's neighbours.
+    """
+    check_indices("neighbours: of", of, len(X))
+    check_whole("neighbours: k", k, 1)
+    most = len(X) - 1 - len(without)
+    check(k <= most, "neighbours: k", f"be at most {most}, the others", k)
+    similar = cosine(X[of], X)
+    similar[torch.arange(len(of)), of] = -torch.inf
+    similar[:, list(without)] = -torch.inf
+    return similar.topk(k, dim=1).indices
+
+
+def bag_of_words(
+    tokens: Int64[Tensor, "B T"], size: int
+) -> Float[Tensor, "B C"]:
+    """Count the words of each row: the sum of their one-hot vectors."""
+    check_indices("bag_of_words: tokens", tokens, size)
+    counts = torch.zeros(len(tokens), size)
+    return counts.scatter_add_(1, tokens, torch.ones(tokens.shape))

@@ -1,0 +1,204 @@
+r"""Forecasts with a distribution: one recurrent network for many series of counts.
+
+DeepAR (Salinas, Flunkert, Gasthaus, Januschowski 2020). Series :math:`z_1, \dots, z_T` are
+the rows of a tensor; what is known in advance at each time, such as the day of the week,
+are covariates :math:`x_t`.
+"""
+
+from typing import TypeAlias
+
+from jaxtyping import Float
+from numpy.random import Generator as Rng
+
+from dlcore._torch import Generator, Tensor, nn, softplus, torch
+from dlcore.checks import check, check_whole
+from dlcore.recurrence.recurrent import GRU
+
+Series: TypeAlias = Float[Tensor, "B T"]
+
+
+def gaussian_loss(z: Tensor, mu: Tensor, sigma: Tensor) -> Tensor:
+    r"""Return :math:`-\log \mathcal{N}(z; \mu, \sigma^2)`, entry by entry."""
+    two_pi = torch.tensor(2 * torch.pi, dtype=z.dtype)
+    return ((z - mu) / sigma) ** 2 / 2 + sigma.log() + two_pi.log() / 2
+
+
+def negative_binomial_loss(z: Tensor, mu: Tensor, alpha: Tensor) -> Tensor:
+    r"""Return minus the logarithm of the negative binomial probability of a count.
+
+    With the mean :math:`\mu` and the variance :math:`\mu + \alpha \mu^2`,
+
+    .. math::
+        p(z) = \frac{\Gamma(z + 1/\alpha)}{z!\; \Gamma(1/\alpha)}
+            \Bigl( \frac{1}{1 + \alpha\mu} \Bigr)^{1/\alpha}
+            \Bigl( \frac{\alpha\mu}{1 + \alpha\mu} \Bigr)^z .
+    """
+    r, rest = 1 / alpha, torch.log1p(alpha * mu)
+    ways = torch.lgamma(z + r) - torch.lgamma(z + 1) - torch.lgamma(r)
+    return -ways + r * rest - z * ((alpha * mu).log() - rest)
+
+
+def pinball(
+    z: Float[Tensor, "*n"], forecast: Float[Tensor, "*n"], q: float
+) -> Float[Tensor, "*n"]:
+    r"""Return :math:`\max(q\,(z - f),\ (1 - q)(f - z))` for forecasts f of the q-quantile."""
+    check(0 < q < 1, "pinball: q", "lie between 0 and 1", q)
+    return torch.maximum(q * (z - forecast), (1 - q) * (forecast - z))
+
+
+LOSSES = {
+    "gaussian": gaussian_loss,
+    "negative binomial": negative_binomial_loss,
+}
+
+
+class DeepAR(nn.Module):
+    r"""A GRU that reads the last value and the covariates, and forecasts the next value.
+
+    Values are divided by the scale :math:`\nu = 1 + \frac1T \sum_t z_t` of their series
+    before they are read; what the network says is multiplied by it. With numbers
+    :math:`a_t, b_t` read from the state,
+
+    .. math::
+        \text{Gaussian:} &\quad \mu_t = \nu a_t, \quad
+            \sigma_t = \nu \log(1 + e^{b_t}) \\
+        \text{negative binomial:} &\quad \mu_t = \nu \log(1 + e^{a_t}), \quad
+            \alpha_t = \log(1 + e^{b_t}) / \sqrt{\nu} .
+
+    Args:
+        covariates: numbers that are known at each time.
+        hidden: of the state.
+        likelihood: ``"gaussian"`` or ``"negative binomial"``.
+        generator: source of the weights.
+    """
+
+    def __init__(
+        self,
+        covariates: int,
+        hidden: int,
+        likelihood: str = "negative binomial",
+        generator: Generator | None = None,
+    ) -> None:
+        super().__init__()
+        check_whole("DeepAR: covariates", covariates, 0)
+        ok, names = likelihood in LOSSES, [*LOSSES]
+        check(ok, "DeepAR: likelihood", f"be one of {names}", repr(likelihood))
+        self.likelihood, self.covariates = likelihood, covariates
+        self.cell = GRU(1 + covariates, hidden, generator=generator)
+        start = torch.rand(2, hidden, generator=generator)
+        self.W = nn.Parameter((2 * start - 1) / hidden**0.5)
+        self.c = nn.Parameter(torch.zeros(2))
+
+    def head(
+        self, h: Float[Tensor, "*B H"], scale: Float[Tensor, "*B"]
+    ) -> tuple[Float[Tensor, "*B"], Float[Tensor, "*B"]]:
+        r"""Return :math:`\mu` and :math:`\sigma`, or :math:`\mu` and :math:`\alpha`."""
+        a, b = (h @ self.W.T + self.c).unbind(-1)
+        if self.likelihood == "gaussian":
+            return scale * a, scale * softplus(b) + 1e-4
+        return scale * softplus(a) + 1e-6, softplus(b) / scale.sqrt() + 1e-6
+
+    def forward(
+        self,
+        z: Series,
+        x: Float[Tensor, "B T D"],
+        scale: Float[Tensor, "B"] | None = None,
+    ) -> tuple[Series, Series]:
+        """Return the two parameters of each value, given the values before it.
+
+        Args:
+            z: the values.
+            x: covariates of the same times.
+            scale: of each series; without it, that of these values.
+        """
+        self._check(z, x, z.shape[-1])
+        nu = scale_of(z) if scale is None else scale
+        h, _ = self._read(z, x, nu)
+        return self.head(h, nu[:, None].expand_as(z))
+
+    def loss(
+        self,
+        z: Series,
+        x: Float[Tensor, "B T D"],
+        scale: Float[Tensor, "B"] | None = None,
+    ) -> Float[Tensor, ""]:
+        """Return the mean of minus the log probability of a value given those before."""
+        mu, spread = self(z, x, scale)
+        return LOSSES[self.likelihood](z, mu, spread).mean()
+
+    @torch.no_grad()
+    def sample(
+        self, z: Series, x: Float[Tensor, "B H D"], paths: int, rng: Rng
+    ) -> Float[Tensor, "B paths horizon"]:
+        """Draw futures, one value after the other, each fed back.
+
+        Args:
+            z: the past.
+            x: covariates of the past and of all times to come.
+            paths: futures of each series.
+            rng: source of the draws.
+        """
+        check_whole("DeepAR.sample: paths", paths, 1)
+        B, T = z.shape
+        self._check(z, x[:, :T], T)
+        check(
+            x.shape[1] > T,
+            "DeepAR.sample: x",
+            f"have more times than the past, which has {T}",
+            x.shape[1],
+        )
+        _, (h,) = self._read(z, x[:, :T], scale_of(z))
+        h = h.repeat_interleave(paths, dim=0)
+        nu = scale_of(z).repeat_interleave(paths)
+        last, futures = z[:, -1].repeat_interleave(paths), []
+        for t in range(T, x.shape[1]):
+            known = x[:, t].repeat_interleave(paths, dim=0)
+            now = torch.cat([(last / nu)[:, None], known], dim=1)
+            _, (h,) = self.cell(now[:, None], state=(h,))
+            last = self._draw(*self.head(h, nu), rng)
+            futures.append(last)
+        return torch.stack(futures, dim=1).reshape(B, paths, -1)
+
+    def _read(
+        self, z: Tensor, x: Tensor, nu: Tensor
+    ) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """Return the states; at each time the value before is read, at first 0."""
+        before = torch.cat([torch.zeros_like(z[:, :1]), z[:, :-1]], dim=1)
+        scaled = before / nu[:, None]
+        return self.cell(torch.cat([scaled[:, :, None], x], dim=2))
+
+    def _draw(self, mu: Tensor, spread: Tensor, rng: Rng) -> Tensor:
+        """Draw a value for each pair of parameters."""
+        m, s = mu.double().numpy(), spread.double().numpy()
+        if self.likelihood == "gaussian":
+            return torch.as_tensor(rng.normal(m, s)).to(mu.dtype)
+        means = rng.gamma(
+            1 / s, s * m
+        )  # a Poisson count with a mean that is drawn
+        return torch.as_tensor(rng.poisson(means)).to(mu.dtype)
+
+    def _check(self, z: Tensor, x: Tensor, T: int) -> None:
+        """Refuse series and covariates that do not fit, and values that are no counts."""
+        check(
+            z.ndim == 2 and T > 0,
+            "DeepAR: z",
+            "have a series in each row, with at least one value",
+            f"shape {tuple(z.shape)}",
+        )
+        want = (*z.shape, self.covariates)
+        got = tuple(x.shape)
+        check(got == want, "DeepAR: x", f"have the shape {want}", got)
+        check(bool(z.isfinite().all()), "DeepAR: z", "be finite", "NaN or ∞")
+        counts = bool((z >= 0).all()) and bool((z == z.round()).all())
+        check(
+            self.likelihood == "gaussian" or counts,
+            "DeepAR: z",
+            "be counts 0, 1, 2, ...",
+            "others",
+            "For other numbers take likelihood='gaussian'.",
+        )
+
+
+def scale_of(z: Series) -> Float[Tensor, "B"]:
+    r"""Return :math:`\nu = 1 + \frac1T \sum_t \lvert z_t \rvert` of each series."""
+    return 1 + z.abs().mean(dim=1)

@@ -1,0 +1,294 @@
+r"""Recurrent layers without a bend in the loop: all times at once, or one after another.
+
+Each layer is a recurrence :math:`z_t = a_t \odot z_{t-1} + b_t`, whose factors may depend on
+the input and never on the state. So :func:`dlcore.recurrence.scan.scan` computes all states in
+parallel for training, and ``step`` one after the other for use.
+"""
+
+from math import pi
+from typing import TypeAlias
+
+from jaxtyping import Complex, Float, Int
+
+from dlcore._torch import Generator, Tensor, nn, torch
+from dlcore.checks import check, check_whole
+from dlcore.recurrence.recurrent import until
+from dlcore.recurrence.scan import scan
+
+Sequences: TypeAlias = Float[Tensor, "B T D"]
+Steps: TypeAlias = Float[Tensor, "B T H"] | Complex[Tensor, "B T H"]
+State: TypeAlias = tuple[Float[Tensor, "B H"] | Complex[Tensor, "B H"]]
+
+
+class LinearRecurrence(nn.Module):
+    r"""A layer :math:`z_t = a_t \odot z_{t-1} + b_t`; subclasses say what a step is.
+
+    Args:
+        inputs: numbers :math:`x_t` has.
+        hidden: numbers :math:`z_t` has.
+    """
+
+    def __init__(self, inputs: int, hidden: int) -> None:
+        super().__init__()
+        who = type(self).__name__
+        check_whole(f"{who}: inputs", inputs, 1)
+        check_whole(f"{who}: hidden", hidden, 1)
+        self.inputs, self.hidden = inputs, hidden
+
+    def steps(self, x: Sequences) -> tuple[Steps, Steps]:
+        """Return the factors :math:`a_t` and what is added, :math:`b_t`."""
+        raise NotImplementedError
+
+    def read(self, z: Steps, x: Sequences) -> Float[Tensor, "B T K"]:
+        """Return the outputs, given states and inputs: here, the states."""
+        return z
+
+    def forward(
+        self,
+        x: Sequences,
+        lengths: Int[Tensor, "B"] | None = None,
+        state: State | None = None,
+    ) -> tuple[Float[Tensor, "B T K"], State]:
+        """Run along sequences, all times at once.
+
+        Args:
+            x: the inputs.
+            lengths: of the sequences; without them, all are as long as ``x``.
+            state: at the start; without it, zeros.
+
+        Returns:
+            The outputs, zero behind the end of a sequence, and the state at its end.
+        """
+        self._check(x, state)
+        if lengths is None:
+            z = self._run(*self.steps(x), state)
+            return self.read(z, x), (z[:, -1],)
+        mask = until(lengths, x.shape[1], type(self).__name__)[:, :, None]
+        x = x.masked_fill(~mask, 0)
+        a, b = self.steps(x)  # behind the end the state is kept: a = 1, b = 0
+        z = self._run(a.masked_fill(~mask, 1), b.masked_fill(~mask, 0), state)
+        return self.read(z, x) * mask, (z[:, -1],)
+
+    def step(
+        self, x: Float[Tensor, "B D"], state: State | None = None
+    ) -> tuple[Float[Tensor, "B K"], State]:
+        """Take one step: return the output, and the state to go on with."""
+        x = x[:, None]
+        self._check(x, state)
+        a, b = self.steps(x)
+        z = b if state is None else a * state[0][:, None] + b
+        return self.read(z, x)[:, 0], (z[:, 0],)
+
+    def _run(self, a: Tensor, b: Tensor, state: State | None) -> Tensor:
+        if state is not None:
+            first = a[:, :1] * state[0][:, None] + b[:, :1]
+            b = torch.cat([first, b[:, 1:]], dim=1)
+        return scan(a, b)
+
+    def _check(self, x: Tensor, state: State | None) -> None:
+        """Refuse what does not fit."""
+        who = type(self).__name__
+        check(
+            x.ndim == 3 and x.shape[1] > 0 and x.shape[2] == self.inputs,
+            f"{who}: x",
+            f"have the axes (B, T, {self.inputs}) with at least one time",
+            f"shape {tuple(x.shape)}",
+        )
+        shape = (len(x), self.hidden)
+        check(
+            state is None or [tuple(s.shape) for s in state] == [shape],
+            f"{who}: state",
+            f"have one part of the shape {shape}",
+            None if state is None else [tuple(s.shape) for s in state],
+        )
+
+
+class MinGRU(LinearRecurrence):
+    r"""A GRU whose gate and candidate do not see the state (Feng et al. 2024).
+
+    .. math::
+        u_t &= \sigma(V_u x_t + b_u) \\
+        \tilde h_t &= V_h x_t + b_h \\
+        h_t &= u_t \odot h_{t-1} + (1 - u_t) \odot \tilde h_t
+
+    Args:
+        inputs: numbers :math:`x_t` has.
+        hidden: numbers :math:`h_t` has.
+        generator: source of the weights, drawn uniformly between
+            :math:`\pm 1 / \sqrt{\text{inputs}}`; biases are 0.
+
+    Attributes:
+        V: weights in blocks of ``hidden`` rows, for :math:`u` and :math:`\tilde h`.
+        b: biases.
+    """
+
+    blocks = 2
+
+    def __init__(
+        self, inputs: int, hidden: int, generator: Generator | None = None
+    ) -> None:
+        super().__init__(inputs, hidden)
+        draws = torch.rand(self.blocks * hidden, inputs, generator=generator)
+        self.V = nn.Parameter((2 * draws - 1) / inputs**0.5)
+        self.b = nn.Parameter(torch.zeros(self.blocks * hidden))
+
+    def steps(self, x: Tensor) -> tuple[Tensor, Tensor]:  # noqa: D102
+        u, candidate = (x @ self.V.T + self.b).chunk(2, dim=2)
+        u = torch.sigmoid(u)
+        return u, (1 - u) * candidate
+
+
+class MinLSTM(MinGRU):
+    r"""An LSTM whose gates and candidate do not see the state (Feng et al. 2024).
+
+    .. math::
+        f_t, i_t &= \sigma(V_{f,i} x_t + b_{f,i}) \\
+        \tilde h_t &= V_h x_t + b_h \\
+        h_t &= \frac{f_t}{f_t + i_t} \odot h_{t-1}
+            + \frac{i_t}{f_t + i_t} \odot \tilde h_t
+
+    The first weight is computed as :math:`\sigma(\log f_t - \log i_t)`, which cannot divide
+    by zero. Blocks of rows are :math:`f, i, \tilde h`.
+    """
+
+    blocks = 3
+
+    def steps(self, x: Tensor) -> tuple[Tensor, Tensor]:  # noqa: D102
+        f, i, candidate = (x @ self.V.T + self.b).chunk(3, dim=2)
+        log = nn.functional.logsigmoid
+        kept = torch.sigmoid(log(f) - log(i))
+        return kept, (1 - kept) * candidate
+
+
+class LRU(LinearRecurrence):
+    r"""The linear recurrent unit (Orvieto et al. 2023).
+
+    .. math::
+        \lambda &= \exp(-e^{\nu} + \mathrm{i} \phi) \\
+        z_t &= \lambda \odot z_{t-1} + \gamma \odot B x_t \\
+        y_t &= \operatorname{Re}(C z_t) + D x_t
+
+    The paper trains :math:`\log \phi` in place of :math:`\phi`.
+
+    Args:
+        inputs: numbers :math:`x_t` has.
+        hidden: complex numbers :math:`z_t` has.
+        outputs: numbers :math:`y_t` has.
+        r_min: radius of the ring of first eigenvalues, from inside.
+        r_max: from outside, at most 1.
+        phase: the largest angle of a first eigenvalue.
+        generator: source of the weights.
+
+    Attributes:
+        nu, phi: parameters of the eigenvalues.
+        log_gamma: :math:`\log \gamma`, at first :math:`\log \sqrt{1 - |\lambda|^2}`.
+        B, C: complex weights as pairs of real ones, in a last axis of length 2.
+        D: weights past the recurrence.
+    """
+
+    def __init__(
+        self,
+        inputs: int,
+        hidden: int,
+        outputs: int,
+        r_min: float = 0.0,
+        r_max: float = 1.0,
+        phase: float = 2 * pi,
+        generator: Generator | None = None,
+    ) -> None:
+        super().__init__(inputs, hidden)
+        check_whole("LRU: outputs", outputs, 1)
+
+        def normal(scale: float, *shape: int) -> nn.Parameter:
+            draws = torch.randn(shape, generator=generator)
+            return nn.Parameter(scale * draws)
+
+        radius, angle = ring(hidden, r_min, r_max, phase, generator)
+        self.nu = nn.Parameter((-radius.log()).log().float())
+        self.phi = nn.Parameter(angle.float())
+        self.log_gamma = nn.Parameter(0.5 * (1 - radius**2).log().float())
+        self.B = normal((2 * inputs) ** -0.5, hidden, inputs, 2)
+        self.C = normal(hidden**-0.5, outputs, hidden, 2)
+        self.D = normal(inputs**-0.5, outputs, inputs)
+
+    @property
+    def eigenvalues(self) -> Complex[Tensor, "H"]:
+        r"""The factors :math:`\lambda`, inside the unit circle whatever the parameters."""
+        return torch.exp(torch.complex(-self.nu.exp(), self.phi))
+
+    def steps(self, x: Tensor) -> tuple[Tensor, Tensor]:  # noqa: D102
+        B = torch.view_as_complex(self.B)
+        b = self.log_gamma.exp() * (x.to(B.dtype) @ B.T)
+        return self.eigenvalues.expand_as(b), b
+
+    def read(self, z: Tensor, x: Tensor) -> Tensor:  # noqa: D102
+        return (z @ torch.view_as_complex(self.C).T).real + x @ self.D.T
+
+
+def ring(
+    count: int,
+    r_min: float,
+    r_max: float,
+    phase: float = 2 * pi,
+    generator: Generator | None = None,
+) -> tuple[Float[Tensor, "H"], Float[Tensor, "H"]]:
+    r"""Draw radii and angles, uniformly by area, from a part of a ring.
+
+    .. math:: r^2 = r_{\min}^2 + u\, (r_{\max}^2 - r_{\min}^2), \qquad \phi = v\, \phi_{\max}
+
+    with :math:`u, v` uniform in (0, 1), so that :math:`0 < r < 1`: the logarithms of
+    :math:`r` and of :math:`-\log r` exist.
+    """
+    check_whole("ring: count", count, 1)
+    check(
+        0 <= r_min <= r_max <= 1 and r_max > 0 and r_min < 1,
+        "ring: radii",
+        "have 0 ≤ r_min ≤ r_max ≤ 1, and not both be 0 or 1",
+        f"{r_min} and {r_max}",
+    )
+    u, v = torch.rand(2, count, generator=generator, dtype=torch.float64)
+    u = u.clamp(1e-6, 1 - 1e-6)
+    return (r_min**2 + u * (r_max**2 - r_min**2)).sqrt(), phase * v
+
+
+def diagonalize(
+    A: Float[Tensor, "N N"],
+    B: Float[Tensor, "N D"],
+    C: Float[Tensor, "K N"],
+) -> tuple[
+    Complex[Tensor, "N"], Complex[Tensor, "N D"], Complex[Tensor, "K N"]
+]:
+    r"""Change the basis of a linear system so that its matrix is diagonal.
+
+    With :math:`A = S \Lambda S^{-1}`, the system :math:`\Lambda, S^{-1} B, CS` has the same
+    outputs as :math:`A, B, C`.
+
+    Refused if the condition number of :math:`S` exceeds :math:`\varepsilon^{-1/2}` for the
+    precision :math:`\varepsilon` of the numbers: then half of the digits are lost.
+
+    Args:
+        A: matrix of the states.
+        B: weights of the inputs.
+        C: weights of the outputs.
+    """
+    sizes = [tuple(M.shape) for M in (A, B, C)]
+    check(
+        A.ndim == B.ndim == C.ndim == 2
+        and len(A) == A.shape[1] == len(B) == C.shape[1],
+        "diagonalize: A, B and C",
+        "have the shapes (N, N), (N, D) and (K, N)",
+        sizes,
+    )
+    values, S = torch.linalg.eig(A)
+    condition, limit = (
+        float(torch.linalg.cond(S)),
+        torch.finfo(A.dtype).eps ** -0.5,
+    )
+    check(
+        condition < limit,
+        "diagonalize: A",
+        f"have eigenvectors of a condition number below {limit:.0e}",
+        f"{condition:.0e}",
+        "It is defective, or nearly so.",
+    )
+    return values, torch.linalg.solve(S, B.to(S.dtype)), C.to(S.dtype) @ S

@@ -1,0 +1,176 @@
+r"""Training with many classes when only a few of them are looked at.
+
+With scores :math:`o_1, \dots, o_C` the log-likelihood of the class :math:`y` is
+:math:`o_y - \log \sum_c e^{o_c}`. The losses here take the score of :math:`y` and the
+scores of :math:`k` classes drawn from a **noise** distribution :math:`q` instead of all
+:math:`C`. They need the scores :math:`o`, and :math:`\log q` of what was drawn.
+"""
+
+from math import log
+
+from jaxtyping import Bool, Float, Int64
+
+from dlcore._torch import Generator, Tensor, logsigmoid, torch
+from dlcore.checks import check, check_whole
+
+
+class Noise:
+    r"""A distribution over classes from which drawing costs the same for any number of them.
+
+    Every class gets a cell of width :math:`1/C`, which holds at most one other class. To
+    draw, choose a cell, then toss its coin (Walker 1977).
+
+    Args:
+        weights: of the classes, such as counts; positive.
+        power: raises the weights to it; 0 gives all classes the same probability, and
+            word2vec takes 3/4.
+
+    Attributes:
+        log_q: the log-probabilities :math:`\log q_c`.
+        keep: the probability with which the draw from a cell is its own class.
+        other: the other class of a cell.
+    """
+
+    def __init__(self, weights: Float[Tensor, "C"], power: float = 1.0) -> None:
+        check(
+            weights.numel() > 0 and bool(torch.isfinite(weights).all()),
+            "Noise: weights",
+            "be finite, for at least one class",
+            f"{weights.numel()} weights",
+        )
+        check(
+            bool((weights > 0).all()),
+            "Noise: weights",
+            "be positive",
+            f"a least one of {weights.min()}",
+            "A class that is never drawn is never pushed down.",
+        )
+        q = weights.double() ** power
+        q = q / q.sum()
+        self.log_q = q.log()
+        C = len(q)
+        self.keep, self.other = (
+            torch.ones(C, dtype=torch.double),
+            torch.arange(C),
+        )
+        rest = (C * q).tolist()  # in units of a cell
+        small = [c for c in range(C) if rest[c] < 1]
+        large = [c for c in range(C) if rest[c] >= 1]
+        while small and large:
+            poor, rich = small.pop(), large[-1]
+            self.keep[poor], self.other[poor] = rest[poor], rich
+            rest[rich] -= 1 - rest[poor]
+            if rest[rich] < 1:
+                small.append(large.pop())
+
+    def probabilities(self) -> Float[Tensor, "C"]:
+        """Return the probabilities with which the cells give the classes."""
+        C = len(self.keep)
+        return (self.keep.index_add(0, self.other, 1 - self.keep)) / C
+
+    def draw(
+        self, *shape: int, generator: Generator | None = None
+    ) -> Int64[Tensor, "..."]:
+        """Draw classes, with replacement."""
+        for size in shape:
+            check_whole("Noise.draw: shape", size, 0)
+        cell = torch.randint(len(self.keep), shape, generator=generator)
+        coin = torch.rand(shape, generator=generator, dtype=torch.double)
+        return torch.where(coin < self.keep[cell], cell, self.other[cell])
+
+
+def importance_weights(
+    o: Float[Tensor, "*B k"], log_q: Float[Tensor, "*#B k"]
+) -> Float[Tensor, "*B k"]:
+    r"""Return the weights :math:`\propto e^{o_i} / q_i` of draws, with the sum one.
+
+    With them the mean of :math:`f` over the draws from :math:`q` estimates its mean under
+    :math:`\operatorname{softmax}(o)`.
+    """
+    _check_draws("importance_weights", o)
+    return torch.softmax(o - log_q, dim=-1)
+
+
+def importance_loss(
+    o_y: Float[Tensor, "B"],
+    o: Float[Tensor, "B k"],
+    log_q: Float[Tensor, "#B k"],
+) -> Float[Tensor, "B"]:
+    r"""Return :math:`\log \hat Z - o_y` with the estimate
+    :math:`\hat Z = \frac1k \sum_i e^{o_i} / q_i` of the normaliser.
+
+    Its gradient is :math:`-\nabla o_y + \sum_i \omega_i \nabla o_i` with the weights of
+    :func:`importance_weights` (Bengio and Senécal 2003).
+    """  # noqa: D205
+    k = _check_draws("importance_loss", o, o_y)
+    return torch.logsumexp(o - log_q, dim=-1) - log(k) - o_y
+
+
+def anchored_loss(
+    o_y: Float[Tensor, "B"],
+    o: Float[Tensor, "B k"],
+    log_q: Float[Tensor, "#B k"],
+    hit: Bool[Tensor, "B k"],
+) -> Float[Tensor, "B"]:
+    r"""Return :math:`\log \hat Z - o_y` with the term of :math:`y` in :math:`\hat Z` for sure.
+
+    The draws estimate the other terms only,
+    :math:`\hat Z = e^{o_y} + \frac1k \sum_{c_i \ne y} e^{o_i} / q_i`. This is unbiased
+    too, and never less than :math:`e^{o_y}`, so that the loss cannot fall below zero.
+
+    Args:
+        o_y: scores of the classes :math:`y`.
+        o: scores of the draws.
+        log_q: log-probabilities of the draws.
+        hit: where a draw is :math:`y` itself.
+    """
+    k = _check_draws("anchored_loss", o, o_y)
+    rest = (o - log_q - log(k)).masked_fill(hit, -torch.inf)
+    terms = torch.cat([o_y[:, None], rest], dim=1)
+    return torch.logsumexp(terms, dim=1) - o_y
+
+
+def negative_sampling_loss(
+    o_y: Float[Tensor, "B"], o: Float[Tensor, "B k"]
+) -> Float[Tensor, "B"]:
+    r"""Return :math:`-\log \sigma(o_y) - \sum_i \log \sigma(-o_i)` (Mikolov et al. 2013).
+
+    Its optimum is :math:`o_c = \log \frac{p_c}{k\, q_c}`: no log-probability.
+    """
+    _check_draws("negative_sampling_loss", o, o_y)
+    return -logsigmoid(o_y) - logsigmoid(-o).sum(-1)
+
+
+def nce_loss(
+    o_y: Float[Tensor, "B"],
+    log_q_y: Float[Tensor, "B"],
+    o: Float[Tensor, "B k"],
+    log_q: Float[Tensor, "#B k"],
+) -> Float[Tensor, "B"]:
+    r"""Return the loss of noise-contrastive estimation (Gutmann and Hyvärinen 2010).
+
+    One class comes from the data and :math:`k` from the noise; which is which? The model
+    says *data* with the log-odds :math:`s_c = o_c - \log(k\, q_c)`, and the loss is
+    :math:`-\log \sigma(s_y) - \sum_i \log \sigma(-s_i)`. Its optimum is
+    :math:`o_c = \log p_c`.
+    """
+    k = _check_draws("nce_loss", o, o_y)
+    return negative_sampling_loss(o_y - log_q_y - log(k), o - log_q - log(k))
+
+
+def _check_draws(who: str, o: Tensor, o_y: Tensor | None = None) -> int:
+    """Refuse draws that are none, or do not fit; return their number."""
+    k = o.shape[-1] if o.ndim else 0
+    check(
+        k > 0,
+        f"{who}: o",
+        "have at least one draw",
+        f"shape {tuple(o.shape)}",
+    )
+    check(
+        o_y is None or o_y.shape == o.shape[:-1],
+        f"{who}: o",
+        f"have rows of draws for the {0 if o_y is None else len(o_y)} scores o_y",
+        f"shape {tuple(o.shape)}",
+    )
+    return k

@@ -1,0 +1,299 @@
+r"""From one sequence to another: an encoder reads, a decoder writes and may look back.
+
+The encoder turns :math:`x_1, \dots, x_T` into states :math:`h_1, \dots, h_T`, from both
+directions. The decoder writes :math:`y_1, y_2, \dots`, each with a context vector
+:math:`c_i`: the weighted mean of the states with attention, and without it the thought
+vector, the same for all :math:`i`. In masks, True means may look.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
+
+from jaxtyping import Bool, Float, Int, Int64
+
+from dlcore._torch import Generator, Tensor, linear, nn, torch
+from dlcore.checks import check, check_whole
+from dlcore.recurrence.decoding import Rows, beam_search
+from dlcore.recurrence.recurrent import (
+    LSTM,
+    Bidirectional,
+    Recurrent,
+    State,
+    until,
+)
+from dlcore.recurrence.vocabulary import check_tokens
+
+Uniform: TypeAlias = Callable[..., nn.Parameter]
+
+
+class Memory(NamedTuple):
+    """What a decoder looks back at.
+
+    Attributes:
+        h: the states, 0 where the decoder may not look; without attention there is one
+            place, and the thought vector stands in it.
+        keys: the part :math:`U h_j` of the scores.
+        mask: where it may look.
+    """
+
+    h: Float[Tensor, "B T H"]
+    keys: Float[Tensor, "B T A"]
+    mask: Bool[Tensor, "B T"]
+
+
+class AdditiveAttention(nn.Module):
+    r"""Attention of a decoder to the states of an encoder (Bahdanau, Cho, Bengio 2015).
+
+    .. math::
+        e_{ij} &= v^\top \tanh(W s_{i-1} + U h_j) \\
+        a_{ij} &= e^{e_{ij}} / \textstyle\sum_k e^{e_{ik}} \\
+        c_i &= \textstyle\sum_j a_{ij} h_j
+
+    The sums are over the places where the decoder may look.
+
+    Args:
+        queries: numbers :math:`s` has.
+        states: numbers :math:`h_j` has.
+        width: numbers inside the tanh.
+        generator: source of the weights.
+    """
+
+    def __init__(
+        self,
+        queries: int,
+        states: int,
+        width: int,
+        generator: Generator | None = None,
+    ) -> None:
+        super().__init__()
+        for name, size in [
+            ("queries", queries),
+            ("states", states),
+            ("width", width),
+        ]:
+            check_whole(f"AdditiveAttention: {name}", size, 1)
+        uniform = _source(generator)
+        self.W = uniform(width, queries)
+        self.U = uniform(width, states)
+        self.v = uniform(width)
+
+    def remember(
+        self,
+        h: Float[Tensor, "B T H"],
+        mask: Bool[Tensor, "B T"] | None = None,
+    ) -> Memory:
+        """Prepare states for all steps at once; what is masked is never looked at."""
+        rule = (
+            f"have the axes (B, T, {self.U.shape[1]}) with at least one place"
+        )
+        ok = h.ndim == 3 and h.shape[1] > 0 and h.shape[2] == self.U.shape[1]
+        check(ok, "AdditiveAttention: h", rule, f"shape {tuple(h.shape)}")
+        if mask is None:
+            mask = torch.ones(h.shape[:2], dtype=torch.bool, device=h.device)
+        check(
+            mask.shape == h.shape[:2] and bool(mask.any(dim=1).all()),
+            "AdditiveAttention: mask",
+            f"have the shape {tuple(h.shape[:2])} and a place to look at in each row",
+            f"shape {tuple(mask.shape)}, rows with {mask.sum(dim=-1).tolist()}",
+        )
+        h = h.masked_fill(~mask[:, :, None], 0)
+        return Memory(h, h @ self.U.T, mask)
+
+    def forward(
+        self, s: Float[Tensor, "B S"], memory: Memory
+    ) -> tuple[Float[Tensor, "B H"], Float[Tensor, "B T"]]:
+        """Return the context vectors and the weights; a memory of one row serves all s."""
+        h, keys, mask = memory
+        e = torch.tanh((s @ self.W.T)[:, None] + keys) @ self.v
+        a = torch.softmax(e.masked_fill(~mask, -torch.inf), dim=1)
+        return (a[:, None] @ h)[:, 0], a
+
+
+class Start(NamedTuple):
+    """What the encoder hands to the decoder: a memory, and its first state."""
+
+    memory: Memory
+    state: State
+
+
+class Seq2Seq(nn.Module):
+    r"""An encoder and a decoder with a context vector.
+
+    .. math::
+        \vec h_j, \overleftarrow h_j &\text{ from both directions}, \quad
+            h_j = (\vec h_j; \overleftarrow h_j) \\
+        g &= (\vec h_T; \overleftarrow h_1), \quad s_0 = \tanh(G g + b) \\
+        s_i &= F(s_{i-1}, (y_{i-1}; c_i)) \\
+        o_i &= R\, (s_i; c_i) + d
+
+    :math:`c_i` comes from :class:`AdditiveAttention`; without attention it is the thought
+    vector :math:`g`, as in Cho et al. (2014).
+
+    Args:
+        sources: number of tokens that can be read.
+        targets: number of tokens that can be written.
+        hidden: numbers of a state, of each direction and of the decoder.
+        width: numbers that stand for a token.
+        attention: whether the decoder may look back.
+        kind: the cell of encoder and decoder.
+        generator: source of the weights.
+    """
+
+    def __init__(
+        self,
+        sources: int,
+        targets: int,
+        hidden: int,
+        width: int = 32,
+        attention: bool = True,
+        kind: type[Recurrent] = LSTM,
+        generator: Generator | None = None,
+    ) -> None:
+        super().__init__()
+        for name, size in [
+            ("sources", sources),
+            ("targets", targets),
+            ("hidden", hidden),
+            ("width", width),
+        ]:
+            check_whole(f"Seq2Seq: {name}", size, 1)
+        uniform = _source(generator)
+        both = 2 * hidden
+        self.read = uniform(sources, width, scale=1.0)
+        self.encoder = Bidirectional(
+            kind(width, hidden, generator=generator),
+            kind(width, hidden, generator=generator),
+        )
+        self.write = uniform(targets, width, scale=1.0)
+        self.decoder = kind(width + both, hidden, generator=generator)
+        self.attention = (
+            AdditiveAttention(hidden, both, hidden, generator)
+            if attention
+            else None
+        )
+        self.G = uniform(self.decoder.states * hidden, both)
+        self.b = nn.Parameter(torch.zeros(self.decoder.states * hidden))
+        self.R = uniform(targets, hidden + both)
+        self.d = nn.Parameter(torch.zeros(targets))
+
+    def encode(
+        self, x: Int64[Tensor, "B T"], lengths: Int[Tensor, "B"] | None = None
+    ) -> tuple[Float[Tensor, "B T H"], Float[Tensor, "B H"]]:
+        """Return the states of all places and the thought vectors."""
+        check_tokens("Seq2Seq: x", x, len(self.read))
+        h, ends = self.encoder(self.read[x], lengths)
+        thought = torch.cat([ends[0], ends[len(ends) // 2]], dim=1)
+        return h, thought
+
+    def begin(
+        self, x: Int64[Tensor, "B T"], lengths: Int[Tensor, "B"] | None = None
+    ) -> Start:
+        """Read, and return what the decoder starts with."""
+        h, g = self.encode(x, lengths)
+        state = torch.tanh(g @ self.G.T + self.b)
+        parts = state.chunk(self.decoder.states, dim=1)
+        if self.attention is None:
+            one = torch.ones(len(g), 1, dtype=torch.bool, device=g.device)
+            return Start(Memory(g[:, None], g[:, None], one), parts)
+        mask = None if lengths is None else until(lengths, x.shape[1])
+        return Start(self.attention.remember(h, mask), parts)
+
+    def step(
+        self, y: Int64[Tensor, "B"], state: State, memory: Memory
+    ) -> tuple[Float[Tensor, "B C"], State, Float[Tensor, "B P"]]:
+        """Take the token before; return scores of the next one, state and weights."""
+        if self.attention is None:
+            c, a = memory.h[:, 0].expand(len(y), -1), memory.mask.to(memory.h)
+        else:
+            c, a = self.attention(state[0], memory)
+        z = torch.cat([self.write[y], c], dim=1) @ self.decoder.V.T
+        state = self.decoder.step(z + self.decoder.b, state)
+        o = torch.cat([state[0], c], dim=1) @ self.R.T + self.d
+        return o, state, a.expand(len(y), -1)
+
+    def forward(
+        self,
+        x: Int64[Tensor, "B T"],
+        y: Int64[Tensor, "_ K"],
+        lengths: Int[Tensor, "B"] | None = None,
+    ) -> tuple[Float[Tensor, "B K C"], Float[Tensor, "B K P"]]:
+        """Return scores and weights where the tokens before are given: teacher forcing.
+
+        Args:
+            x: what to read.
+            y: what was written before each step; its first column is the start token.
+            lengths: of the rows of ``x``; without them, all are as long as ``x``.
+        """
+        check_tokens("Seq2Seq: y", y, len(self.write), len(x))
+        memory, state = self.begin(x, lengths)
+        s, c, a = self._write(self.write[y], state, memory)
+        return torch.cat([s, c], dim=2) @ self.R.T + self.d, a
+
+    def _write(
+        self, tokens: Float[Tensor, "B K W"], state: State, memory: Memory
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Return states, contexts and weights of all steps, given the tokens before."""
+        if self.attention is None:  # the contexts are known beforehand
+            c = memory.h.expand(-1, tokens.shape[1], -1)
+            s, _ = self.decoder(torch.cat([tokens, c], dim=2), state=state)
+            return s, c, memory.mask.to(s)[:, None].expand(-1, c.shape[1], -1)
+        V_y, V_c = self.decoder.V.split([tokens.shape[2], memory.h.shape[2]], 1)
+        steps = []
+        for z in linear(tokens, V_y, self.decoder.b).unbind(dim=1):
+            c, a = self.attention(state[0], memory)
+            state = self.decoder.step(torch.addmm(z, c, V_c.T), state)
+            steps.append((state[0], c, a))
+        s, c, a = (torch.stack(p, dim=1) for p in zip(*steps, strict=True))
+        return s, c, a
+
+    @torch.no_grad()
+    def greedy(
+        self,
+        x: Int64[Tensor, "B T"],
+        start: int,
+        longest: int,
+        lengths: Int[Tensor, "B"] | None = None,
+    ) -> tuple[Int64[Tensor, "B K"], Float[Tensor, "B K P"]]:
+        """Write ``longest`` tokens, the most probable at each step, and say where it looked.
+
+        What stands behind an end token is for the caller to cut off.
+        """
+        check_whole("Seq2Seq.greedy: longest", longest, 1)
+        memory, state = self.begin(x, lengths)
+        y = torch.full((len(x),), start, device=x.device)
+        written, looks = [], []
+        for _ in range(longest):
+            o, state, a = self.step(y, state, memory)
+            y = o.argmax(dim=1)
+            written.append(y)
+            looks.append(a)
+        return torch.stack(written, dim=1), torch.stack(looks, dim=1)
+
+    @torch.no_grad()
+    def beam(
+        self,
+        x: Int64[Tensor, "T"],
+        start: int,
+        end: int,
+        width: int,
+        longest: int,
+    ) -> list[tuple[list[int], float]]:
+        """Return what beam search finds for one sequence, with log probabilities."""
+        memory, first = self.begin(x[None])
+
+        def step(tokens: Tensor, state: Rows) -> tuple[Tensor, Rows]:
+            parts = (state,) if isinstance(state, Tensor) else state
+            o, parts, _ = self.step(tokens, parts, memory)
+            return torch.log_softmax(o, dim=1), parts
+
+        return beam_search(step, first, start, end, width, longest)
+
+
+def _source(generator: Generator | None) -> Uniform:
+    r"""Return a source of weights between :math:`\pm 1 / \sqrt{\text{columns}}`."""
+
+    def uniform(*shape: int, scale: float | None = None) -> nn.Parameter:
+        draws = 2 * torch.rand(shape, generator=generator) - 1
+        return nn.Parameter(draws * (scale or shape[-1] ** -0.5))
+
+    return uniform

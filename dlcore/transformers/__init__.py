@@ -1,0 +1,1 @@
+"""Attention, with PyTorch: what the chapter *Transformers* builds."""

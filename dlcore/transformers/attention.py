@@ -1,0 +1,179 @@
+"""Attention: every query takes a weighted mean of the values."""
+
+import math
+from typing import TypeAlias
+
+from jaxtyping import Bool, Float
+
+from dlcore._torch import Tensor, nn, torch
+from dlcore.checks import check, check_whole
+
+Heads: TypeAlias = Float[Tensor, "B h _ d"]
+
+
+def masked_softmax(
+    S: Float[Tensor, "*batch Tq Tk"],
+    mask: Bool[Tensor, "*#batch #Tq Tk"] | None,
+) -> Float[Tensor, "*batch Tq Tk"]:
+    r"""Return weights :math:`A = \operatorname{softmax}(S)` over what the mask lets see.
+
+    Args:
+        S: a row of scores for each query.
+        mask: True where a query may look. A query that may look nowhere has weights 0, as
+            in PyTorch.
+    """
+    if mask is None:
+        return S.softmax(dim=-1)
+    check_mask("masked_softmax", mask, S.shape)
+    blind = ~mask.any(dim=-1, keepdim=True)
+    A = S.masked_fill(~(mask | blind), -torch.inf).softmax(dim=-1)
+    return A.masked_fill(blind, 0) if blind.any() else A
+
+
+def attend(
+    Q: Float[Tensor, "*batch Tq d_k"],
+    K: Float[Tensor, "*batch Tk d_k"],
+    V: Float[Tensor, "*batch Tk d_v"],
+    mask: Bool[Tensor, "*#batch #Tq Tk"] | None = None,
+) -> tuple[Float[Tensor, "*batch Tq d_v"], Float[Tensor, "*batch Tq Tk"]]:
+    r"""Scaled dot-product attention (Vaswani et al. 2017, eq. 1).
+
+    .. math:: A = \operatorname{softmax}(Q K^\top / \sqrt{d_k}), \qquad Y = A V
+
+    Args:
+        Q: queries.
+        K: keys, as wide as the queries.
+        V: values, one for each key.
+        mask: True where a query may look.
+
+    Returns:
+        ``(Y, A)``; a row of ``A`` has the sum 1, or 0 where the query may look nowhere.
+    """
+    sizes = f"{tuple(Q.shape)}, {tuple(K.shape)} and {tuple(V.shape)}"
+    check(
+        min(Q.ndim, K.ndim, V.ndim) >= 2
+        and Q.shape[-1] == K.shape[-1] > 0
+        and K.shape[-2] == V.shape[-2],
+        "attend: Q, K and V",
+        "have keys as wide as the queries, and a value for each key",
+        sizes,
+    )
+    S = Q / math.sqrt(Q.shape[-1]) @ K.mT
+    A = masked_softmax(S, mask)
+    return A @ V, A
+
+
+def causal_mask(T: int, past: int = 0) -> Bool[Tensor, "T S"]:
+    """Return the mask that hides the future: row t sees the times up to t.
+
+    Args:
+        T: number of queries.
+        past: number of keys before the first query; all queries see them.
+    """
+    check_whole("causal_mask: T", T, 1)
+    check_whole("causal_mask: past", past, 0)
+    return torch.ones(T, past + T, dtype=torch.bool).tril(past)
+
+
+def check_mask(who: str, mask: Tensor, shape: torch.Size) -> None:
+    """Refuse a mask that is not of truth values, or does not fit the scores."""
+    hint = "True means: may look."
+    rule = "have truth values"
+    check(mask.dtype == torch.bool, f"{who}: mask", rule, mask.dtype, hint)
+    fits = (
+        mask.ndim <= len(shape)
+        and mask.ndim >= 2
+        and mask.shape[-1] == shape[-1]
+    )
+    for have, want in zip(mask.shape[::-1], shape[::-1], strict=False):
+        fits = fits and have in (1, want)
+    rule = f"fit the scores, of shape {tuple(shape)}"
+    got = f"shape {tuple(mask.shape)}"
+    check(fits, f"{who}: mask", rule, got, hint)
+
+
+class MultiHeadAttention(nn.Module):
+    r"""Several attentions side by side (Vaswani et al. 2017, sec. 3.2.2).
+
+    .. math::
+        H_i &= \operatorname{attend}(X W^Q_i, Z W^K_i, Z W^V_i), \quad i = 1, \dots, h, \\
+        Y &= [H_1, \dots, H_h]\, W^O
+
+    The projections of all heads are one matrix, whose output is cut into :math:`h` parts.
+
+    Args:
+        d_model: width of the inputs and of the output.
+        num_heads: number of heads :math:`h`; divides ``d_model``.
+        bias: whether the four projections add one.
+    """
+
+    def __init__(self, d_model: int, num_heads: int, bias: bool = True) -> None:
+        super().__init__()
+        check_whole("MultiHeadAttention: d_model", d_model, 1)
+        check_whole("MultiHeadAttention: num_heads", num_heads, 1)
+        check(
+            d_model % num_heads == 0,
+            "MultiHeadAttention: d_model",
+            f"be a multiple of num_heads = {num_heads}",
+            d_model,
+            f"Try d_model = {num_heads * math.ceil(d_model / num_heads)}.",
+        )
+        self.d_model, self.num_heads = d_model, num_heads
+        self.W_Q = nn.Linear(d_model, d_model, bias)
+        self.W_K = nn.Linear(d_model, d_model, bias)
+        self.W_V = nn.Linear(d_model, d_model, bias)
+        self.W_O = nn.Linear(d_model, d_model, bias)
+
+    def forward(
+        self,
+        X: Float[Tensor, "B Tq D"],
+        Z: Float[Tensor, "B Tk D"],
+        mask: Bool[Tensor, "*#B #Tq Tk"] | None = None,
+    ) -> tuple[Float[Tensor, "B Tq D"], Float[Tensor, "B h Tq Tk"]]:
+        """Let ``X`` look at ``Z``; self-attention is ``layer(X, X)``.
+
+        Args:
+            X: where queries come from.
+            Z: where keys and values come from.
+            mask: True where a query may look: one for all examples, or one for each.
+
+        Returns:
+            Outputs, and the weights of all heads.
+        """
+        self._check("X", X)
+        return self.look(X, *self.remember(Z), mask)
+
+    def remember(self, Z: Float[Tensor, "B Tk D"]) -> tuple[Heads, Heads]:
+        """Return the keys and values of all heads, which queries can look at later."""
+        self._check("Z", Z)
+        return self._split(self.W_K(Z)), self._split(self.W_V(Z))
+
+    def look(
+        self,
+        X: Float[Tensor, "B Tq D"],
+        K: Float[Tensor, "B h Tk d"],
+        V: Float[Tensor, "B h Tk d"],
+        mask: Bool[Tensor, "*#B #Tq Tk"] | None = None,
+    ) -> tuple[Float[Tensor, "B Tq D"], Float[Tensor, "B h Tq Tk"]]:
+        """Let ``X`` look at keys and values; arguments and results as above."""
+        self._check("X", X)
+        if mask is not None:
+            check_mask(
+                "MultiHeadAttention",
+                mask,
+                torch.Size([len(X), X.shape[1], K.shape[2]]),
+            )
+            mask = mask if mask.ndim == 2 else mask[:, None]
+        H, A = attend(self._split(self.W_Q(X)), K, V, mask)
+        return self.W_O(H.transpose(1, 2).flatten(2)), A
+
+    def _split(self, X: Float[Tensor, "B T D"]) -> Heads:
+        return X.unflatten(-1, (self.num_heads, -1)).transpose(1, 2)
+
+    def _check(self, name: str, X: Tensor) -> None:
+        check(
+            X.ndim == 3 and X.shape[1] > 0 and X.shape[2] == self.d_model,
+            f"MultiHeadAttention: {name}",
+            f"have the axes (B, T, {self.d_model}) with at least one time",
+            f"shape {tuple(X.shape)}",
+        )

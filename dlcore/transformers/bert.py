@@ -1,0 +1,218 @@
+"""An encoder that learns from holes in a text, and heads to put on it (Devlin et al. 2019)."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from jaxtyping import Bool, Float, Int, Int64
+
+from dlcore._torch import Generator, Tensor, nn, torch
+from dlcore.checks import check, check_whole
+from dlcore.recurrence.recurrent import until
+from dlcore.recurrence.vocabulary import check_tokens
+from dlcore.transformers.blocks import Stack
+from dlcore.transformers.transformer import embedding
+from dlcore.transformers.wordpiece import CLASS, SEPARATOR
+
+IGNORED = -100  # target of a token that is not to be predicted; as in PyTorch
+
+
+class Packed(NamedTuple):
+    """One or two texts in a row.
+
+    Attributes:
+        tokens: ``[CLS] first [SEP]``, and ``second [SEP]`` if there is one.
+        segments: 0 for the first part, 1 for the second.
+    """
+
+    tokens: list[str]
+    segments: list[int]
+
+
+def pack(first: Sequence[str], second: Sequence[str] | None = None) -> Packed:
+    """Set tokens of one or two texts between the special ones."""
+    one = [CLASS, *first, SEPARATOR]
+    two = [] if second is None else [*second, SEPARATOR]
+    return Packed(one + two, [0] * len(one) + [1] * len(two))
+
+
+def hide(
+    x: Int64[Tensor, "B T"],
+    may: Bool[Tensor, "B T"],
+    mask: int,
+    words: tuple[int, int],
+    generator: Generator,
+    rate: float = 0.15,
+    masked: float = 0.8,
+    swapped: float = 0.1,
+) -> tuple[Int64[Tensor, "B T"], Int64[Tensor, "B T"]]:
+    """Choose tokens to be predicted, and hide most of them.
+
+    Each token that may be chosen is chosen with the probability ``rate``. A chosen token
+    becomes the mask, or another token at random, or stays as it is.
+
+    Args:
+        x: tokens.
+        may: True where a token may be chosen: no padding, no special token.
+        mask: the token that stands for a hole.
+        words: the first token to draw from, and the one behind the last.
+        generator: source of the choices.
+        rate: share of the chosen.
+        masked: share of the chosen that become the mask.
+        swapped: share of the chosen that become a token at random.
+
+    Returns:
+        What the network sees, and what it has to say: the tokens at the chosen places,
+        :data:`IGNORED` elsewhere.
+    """
+    check(0 <= rate <= 1, "hide: rate", "lie between 0 and 1", rate)
+    ok = min(masked, swapped) >= 0 and masked + swapped <= 1 + 1e-9
+    rule = "not be negative, with a sum of at most 1"
+    check(ok, "hide: masked and swapped", rule, (masked, swapped))
+    rule = f"have the shape of x, {tuple(x.shape)}, and truth values"
+    ok = may.shape == x.shape and may.dtype == torch.bool
+    check(ok, "hide: may", rule, f"{may.dtype} of shape {tuple(may.shape)}")
+    check(words[0] < words[1], "hide: words", "be a range", words)
+    chosen = may & (torch.rand(x.shape, generator=generator) < rate)
+    kind = torch.rand(x.shape, generator=generator)
+    others = torch.randint(*words, x.shape, generator=generator)
+    other = chosen & (kind >= masked) & (kind < masked + swapped)
+    seen = x.where(~(chosen & (kind < masked)), mask)
+    seen = seen.where(~other, others)
+    return seen, x.where(chosen, IGNORED)
+
+
+class BERT(nn.Module):
+    r"""An encoder of one or two texts.
+
+    A token enters as :math:`e + p_t + s`: itself, its place, and its part of the pair, all
+    learned. Every token may look at every other one, before and after it. Norms stand
+    first; in the paper they stand after.
+
+    Args:
+        tokens: size of the vocabulary.
+        context: number of places; longer sequences are refused.
+        d_model: width of a token.
+        num_heads: of each attention.
+        num_layers: of the encoder.
+        dropout: probability of dropping, on the inputs and on what a sublayer adds.
+    """
+
+    def __init__(
+        self,
+        tokens: int,
+        context: int,
+        d_model: int,
+        num_heads: int,
+        num_layers: int,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        check_whole("BERT: tokens", tokens, 1)
+        check_whole("BERT: context", context, 1)
+        self.context, self.d_model = context, d_model
+        self.embed = embedding(tokens, d_model)
+        self.places = embedding(context, d_model)
+        self.segments = embedding(2, d_model)
+        self.stack = Stack(
+            num_layers, d_model, num_heads, dropout=dropout, phi=nn.GELU()
+        )
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(
+        self,
+        x: Int64[Tensor, "B T"],
+        segments: Int64[Tensor, "B T"] | None = None,
+        lengths: Int[Tensor, "B"] | None = None,
+    ) -> Float[Tensor, "B T D"]:
+        """Return a vector for each token that depends on all of them.
+
+        Args:
+            x: tokens.
+            segments: the part of the pair, 0 or 1; without it, all are 0.
+            lengths: of the rows; what stands behind the end is not looked at.
+        """
+        check_tokens("BERT: x", x, self.embed.num_embeddings)
+        T = x.shape[1]
+        rule = f"be no longer than the context of {self.context} tokens"
+        check(self.context >= T, "BERT: x", rule, T)
+        if segments is None:
+            segments = torch.zeros_like(x)
+        check_tokens("BERT: segments", segments, 2, len(x))
+        X = self.embed(x) + self.segments(segments) + self.places.weight[:T]
+        mask = None if lengths is None else until(lengths, T, "BERT")[:, None]
+        states: Tensor = self.stack(self.dropout(X), mask)
+        return states
+
+
+class MaskedHead(nn.Module):
+    r"""Scores of the word in a hole: :math:`E\, \operatorname{norm}(\varphi(Wx + b)) + c`.
+
+    Args:
+        bert: the encoder, whose embeddings :math:`E` are used again.
+    """
+
+    def __init__(self, bert: BERT) -> None:
+        super().__init__()
+        D = bert.d_model
+        self.change = nn.Sequential(nn.Linear(D, D), nn.GELU(), nn.LayerNorm(D))
+        self.E = bert.embed.weight
+        self.c = nn.Parameter(torch.zeros(len(self.E)))
+
+    def forward(self, X: Float[Tensor, "*B D"]) -> Float[Tensor, "*B C"]:
+        """Return scores for each state."""
+        scores: Tensor = self.change(X) @ self.E.T + self.c
+        return scores
+
+
+class ClassHead(nn.Linear):
+    """Scores of the class of a text, from the state at its first token, ``[CLS]``.
+
+    Next-sentence prediction, sentiment and other questions about a whole text differ only
+    in their classes. To ask about each token, put ``nn.Linear`` on all states.
+    """
+
+    def forward(self, X: Float[Tensor, "B T D"]) -> Float[Tensor, "B C"]:
+        """Return scores for each text."""
+        return super().forward(X[:, 0])
+
+
+class SpanHead(nn.Linear):
+    """Scores of the start and of the end of an answer, at every token.
+
+    Args:
+        d_model: width of a state.
+    """
+
+    def __init__(self, d_model: int) -> None:
+        super().__init__(d_model, 2)
+
+    def forward(
+        self,
+        X: Float[Tensor, "B T D"],
+        may: Bool[Tensor, "B T"] | None = None,
+    ) -> Float[Tensor, "B T 2"]:
+        """Return both scores, −∞ where no answer may stand."""
+        scores = super().forward(X)
+        if may is None:
+            return scores
+        return scores.masked_fill(~may[:, :, None], -torch.inf)
+
+
+def best_span(
+    scores: Float[Tensor, "B T 2"], longest: int | None = None
+) -> Int64[Tensor, "B 2"]:
+    r"""Return start and end :math:`i \le j` with the largest sum of scores.
+
+    Args:
+        scores: of the start and of the end at every token.
+        longest: tokens of an answer at most; without it, all lengths are allowed.
+    """
+    T = scores.shape[1]
+    if longest is not None:
+        check_whole("best_span: longest", longest, 1)
+    sums = scores[:, :, None, 0] + scores[:, None, :, 1]
+    allowed = torch.ones(T, T, dtype=torch.bool).triu()
+    if longest is not None:
+        allowed &= ~torch.ones(T, T, dtype=torch.bool).triu(longest)
+    at = sums.masked_fill(~allowed, -torch.inf).flatten(1).argmax(dim=1)
+    return torch.stack([at // T, at % T], dim=1)

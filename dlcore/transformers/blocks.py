@@ -1,0 +1,243 @@
+"""The layers of transformers: attention around a stream of vectors, one for each token."""
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from jaxtyping import Bool, Float
+
+from dlcore._torch import Tensor, nn, torch
+from dlcore.checks import check, check_whole
+from dlcore.transformers.attention import Heads, MultiHeadAttention
+
+Stream: TypeAlias = Float[Tensor, "B T D"]
+KeysValues: TypeAlias = tuple[Heads, Heads]
+Cache: TypeAlias = tuple[Tensor, ...]
+
+
+class FeedForward(nn.Sequential):
+    r"""The same small network at every place, :math:`W_2\, \varphi(W_1 x + b_1) + b_2`.
+
+    Args:
+        d_model: width of a token.
+        d_ff: number of hidden units.
+        phi: the activation function.
+    """
+
+    def __init__(
+        self, d_model: int, d_ff: int, phi: nn.Module | None = None
+    ) -> None:
+        check_whole("FeedForward: d_model", d_model, 1)
+        check_whole("FeedForward: d_ff", d_ff, 1)
+        super().__init__(
+            nn.Linear(d_model, d_ff), phi or nn.ReLU(), nn.Linear(d_ff, d_model)
+        )
+
+
+class Block(nn.Module):
+    r"""A layer of a transformer: sublayers :math:`f`, each with a shortcut and a norm.
+
+    .. math::
+        x &\leftarrow \operatorname{norm}(x + f(x)) && \text{after (2017)} \\
+        x &\leftarrow x + f(\operatorname{norm}(x)) && \text{first}
+
+    The sublayers are self-attention, then, in a decoder, attention to a memory, then a
+    network at every place.
+
+    Args:
+        d_model: width of a token.
+        num_heads: of each attention.
+        d_ff: hidden units of the network; without it, four times the width.
+        cross: whether there is a memory to look at.
+        norm_first: where the norm stands.
+        dropout: probability of dropping, on what a sublayer adds.
+        phi: the activation function of the network.
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        num_heads: int,
+        d_ff: int | None = None,
+        cross: bool = False,
+        norm_first: bool = True,
+        dropout: float = 0.0,
+        phi: nn.Module | None = None,
+    ) -> None:
+        super().__init__()
+        self.norm_first = norm_first
+        self.attention = MultiHeadAttention(d_model, num_heads)
+        self.cross: Any = (
+            MultiHeadAttention(d_model, num_heads) if cross else None
+        )
+        self.feed_forward = FeedForward(d_model, d_ff or 4 * d_model, phi)
+        self.norms = nn.ModuleList(
+            nn.LayerNorm(d_model) for _ in range(3 if cross else 2)
+        )
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(
+        self,
+        X: Stream,
+        mask: Bool[Tensor, "*#B #T T"] | None = None,
+        memory: Float[Tensor, "B S D"] | None = None,
+        memory_mask: Bool[Tensor, "*#B #T S"] | None = None,
+    ) -> Stream:
+        """Return the stream behind the layer.
+
+        Args:
+            X: the stream.
+            mask: True where a token may look at another one.
+            memory: what a decoder looks at.
+            memory_mask: True where a token may look at the memory.
+        """
+        self._check(memory)
+        return self._run(
+            X,
+            lambda x: self.attention(x, x, mask)[0],
+            lambda x: self.cross(x, memory, memory_mask)[0],
+        )
+
+    def step(
+        self,
+        x: Float[Tensor, "B 1 D"],
+        past: KeysValues,
+        memory: KeysValues | Any = None,
+        memory_mask: Bool[Tensor, "*#B 1 S"] | None = None,
+    ) -> tuple[Float[Tensor, "B 1 D"], KeysValues]:
+        """Return the stream at the next token, and the past with its key and value.
+
+        Args:
+            x: the stream at this token.
+            past: keys and values of the tokens before it; see :meth:`nothing`.
+            memory: keys and values of the memory, from :meth:`cross_memory`.
+            memory_mask: True where the token may look at the memory.
+        """
+        self._check(memory)
+        kept: list[KeysValues] = []
+
+        def look(x: Tensor) -> Tensor:
+            K, V = self.attention.remember(x)
+            K, V = torch.cat([past[0], K], 2), torch.cat([past[1], V], 2)
+            kept.append((K, V))
+            return self.attention.look(x, K, V)[0]
+
+        def look_back(x: Tensor) -> Tensor:
+            return self.cross.look(x, *memory, memory_mask)[0]
+
+        return self._run(x, look, look_back), kept[0]
+
+    def nothing(self, B: int) -> KeysValues:
+        """Return the past of a first token: no key and no value."""
+        h, D = self.attention.num_heads, self.attention.d_model
+        empty = self.attention.W_K.weight.new_zeros(B, h, 0, D // h)
+        return empty, empty
+
+    def cross_memory(self, memory: Float[Tensor, "B S D"]) -> KeysValues:
+        """Return keys and values of a memory: computed once, used at every step."""
+        self._check(memory)
+        keys_values: KeysValues = self.cross.remember(memory)
+        return keys_values
+
+    def _run(
+        self,
+        X: Tensor,
+        look: Callable[[Tensor], Tensor],
+        look_back: Callable[[Tensor], Tensor],
+    ) -> Tensor:
+        X = self._around(X, look, self.norms[0])
+        if self.cross is not None:
+            X = self._around(X, look_back, self.norms[1])
+        return self._around(X, self.feed_forward, self.norms[-1])
+
+    def _around(
+        self, X: Tensor, f: Callable[[Tensor], Tensor], norm: nn.Module
+    ) -> Tensor:
+        if self.norm_first:
+            return X + self.dropout(f(norm(X)))
+        return norm(X + self.dropout(f(X)))
+
+    def _check(self, memory: object) -> None:
+        if self.cross is None:
+            rule, hint = (
+                "be left out",
+                "This layer was made without cross=True.",
+            )
+            check(memory is None, "Block: memory", rule, "one", hint)
+        else:
+            rule, hint = "be given", "This layer was made with cross=True."
+            check(memory is not None, "Block: memory", rule, "None", hint)
+
+
+class Stack(nn.Module):
+    """Layers one behind the other.
+
+    Args:
+        num_layers: how many; with norms first, one more norm follows the last.
+        d_model: width of a token.
+        num_heads: of each attention.
+        d_ff: hidden units at each place; without it, four times the width.
+        cross: whether there is a memory to look at.
+        norm_first: where the norms stand.
+        dropout: probability of dropping, on what a sublayer adds.
+        phi: the activation function.
+    """
+
+    def __init__(
+        self,
+        num_layers: int,
+        d_model: int,
+        num_heads: int,
+        d_ff: int | None = None,
+        cross: bool = False,
+        norm_first: bool = True,
+        dropout: float = 0.0,
+        phi: nn.Module | None = None,
+    ) -> None:
+        super().__init__()
+        check_whole("Stack: num_layers", num_layers, 1)
+        options = (d_ff, cross, norm_first, dropout, phi)
+        self.blocks: Any = nn.ModuleList(
+            Block(d_model, num_heads, *options) for _ in range(num_layers)
+        )
+        self.norm = nn.LayerNorm(d_model) if norm_first else nn.Identity()
+
+    def forward(
+        self,
+        X: Stream,
+        mask: Bool[Tensor, "*#B #T T"] | None = None,
+        memory: Float[Tensor, "B S D"] | None = None,
+        memory_mask: Bool[Tensor, "*#B #T S"] | None = None,
+    ) -> Stream:
+        """Return the stream behind all layers; arguments as those of a :class:`Block`."""
+        for block in self.blocks:
+            X = block(X, mask, memory, memory_mask)
+        behind: Tensor = self.norm(X)
+        return behind
+
+    def begin(
+        self, B: int, memory: Float[Tensor, "B S D"] | None = None
+    ) -> Cache:
+        """Return what :meth:`step` keeps: no past yet, and the memory as keys and values."""
+        cache: Cache = ()
+        for block in self.blocks:
+            cache += block.nothing(B)
+            cache += () if memory is None else block.cross_memory(memory)
+        return cache
+
+    def step(
+        self,
+        x: Float[Tensor, "B 1 D"],
+        cache: Cache,
+        memory_mask: Bool[Tensor, "*#B 1 S"] | None = None,
+    ) -> tuple[Float[Tensor, "B 1 D"], Cache]:
+        """Return the stream at one more token, and the cache with its keys and values.
+
+        It looks back at keys and values that earlier steps computed, so a step costs as
+        much as there are tokens, and not their square.
+        """
+        per, new = len(cache) // len(self.blocks), ()
+        for i, block in enumerate(self.blocks):
+            K, V, *memory = cache[per * i : per * (i + 1)]
+            x, past = block.step(x, (K, V), tuple(memory) or None, memory_mask)
+            new += (*past, *memory)
+        return self.norm(x), new

@@ -1,0 +1,111 @@
+r"""Regression without training: the mean of known values, the nearer the more (1964).
+
+A query :math:`q` gets the values :math:`v_i` of the keys :math:`k_i` with the weights
+
+.. math::
+    \alpha_i(q) = \frac{K(\lVert q - k_i \rVert / h)}{\sum_j K(\lVert q - k_j \rVert / h)} .
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from dlcore.checks import check, check_columns, check_data, check_finite
+
+
+def gaussian(u: Float[ndarray, "*n"]) -> Float[ndarray, "*n"]:
+    r"""Return :math:`e^{-u^2/2}`, up to a constant the density of a Gaussian."""
+    return np.exp(-(u**2) / 2)
+
+
+def boxcar(u: Float[ndarray, "*n"]) -> Float[ndarray, "*n"]:
+    r"""Return 1 within the distance 1, and 0 beyond."""
+    return np.where(np.abs(u) <= 1, 1.0, 0.0)
+
+
+def triangular(u: Float[ndarray, "*n"]) -> Float[ndarray, "*n"]:
+    r"""Return :math:`\max(0, 1 - |u|)`."""
+    return np.maximum(0, 1 - np.abs(u))
+
+
+def epanechnikov(u: Float[ndarray, "*n"]) -> Float[ndarray, "*n"]:
+    r"""Return :math:`\tfrac34 \max(0, 1 - u^2)` (Epanechnikov 1969)."""
+    return 0.75 * np.maximum(0, 1 - u**2)
+
+
+KERNELS: dict[str, Callable[[ndarray], ndarray]] = {
+    "Gaussian": gaussian,
+    "boxcar": boxcar,
+    "triangular": triangular,
+    "Epanechnikov": epanechnikov,
+}
+
+
+def weights(
+    queries: Float[ndarray, "m n"],
+    keys: Float[ndarray, "s n"],
+    width: float | Float[ndarray, "n"],
+    kernel: str = "Gaussian",
+) -> Float[ndarray, "m s"]:
+    r"""Return the weights :math:`\alpha_i(q)`, a row for each query, with the sum 1.
+
+    Args:
+        queries: points to predict at.
+        keys: points with known values.
+        width: the width :math:`h`, for all coordinates or for each.
+        kernel: a name from :data:`KERNELS`.
+
+    Returns:
+        Weights. A row is zero where no key is within reach.
+    """
+    check_data("weights", keys)
+    check_columns("weights: queries", queries, keys.shape[1])
+    check_finite("weights: queries", queries)
+    check(
+        kernel in KERNELS, "weights: kernel", f"be one of {[*KERNELS]}", kernel
+    )
+    check(
+        np.shape(width) in ((), keys.shape[1:]) and bool(np.all(width > 0)),
+        "weights: width",
+        f"be positive: one number, or {keys.shape[1]}",
+        width,
+    )
+    apart = (queries[:, None] - keys[None]) / width
+    u = np.linalg.norm(apart, axis=2)
+    if (
+        kernel == "Gaussian"
+    ):  # the nearest key has the weight one: no 0 / 0 far away
+        u = np.sqrt(u**2 - (u**2).min(axis=1, keepdims=True))
+    near = KERNELS[kernel](u)
+    total = near.sum(axis=1, keepdims=True)
+    return np.divide(near, total, out=np.zeros_like(near), where=total > 0)
+
+
+def predict(
+    queries: Float[ndarray, "m n"],
+    keys: Float[ndarray, "s n"],
+    values: Float[ndarray, "s *k"],
+    width: float | Float[ndarray, "n"],
+    kernel: str = "Gaussian",
+) -> Float[ndarray, "m *k"]:
+    r"""Return the means :math:`\sum_i \alpha_i(q)\, v_i` (Nadaraya 1964; Watson 1964).
+
+    With one-hot values these are probabilities of classes.
+
+    Args:
+        queries: points to predict at.
+        keys: points with known values.
+        values: the value of each key: a number, or a row.
+        width: the width :math:`h`, for all coordinates or for each.
+        kernel: a name from :data:`KERNELS`.
+
+    Returns:
+        Predictions; NaN where no key is within reach.
+    """
+    check_data("predict", keys, values, dims=2)
+    alpha = weights(queries, keys, width, kernel)
+    mean: ndarray = alpha @ values
+    mean[alpha.sum(axis=1) == 0] = np.nan
+    return mean

@@ -1,0 +1,100 @@
+r"""Where a token stands, told to a layer that treats all places alike.
+
+All of them turn circles: the pair of coordinates :math:`2k, 2k+1` has the frequency
+
+.. math:: \omega_k = C^{-2k/d}, \qquad k = 0, \dots, d/2 - 1,
+
+from one radian per place down to nearly one in :math:`C` places.
+"""
+
+from jaxtyping import Float, Int
+
+from dlcore._torch import Tensor, torch
+from dlcore.checks import check, check_whole
+
+BASE = 10_000.0  # C of Vaswani et al. (2017)
+
+
+def frequencies(d: int, base: float = BASE) -> Float[Tensor, "k"]:
+    r"""Return :math:`\omega_0, \dots, \omega_{d/2-1}`, in double precision.
+
+    Args:
+        d: width of a token, even.
+        base: the constant :math:`C`, more than 1.
+    """
+    check_whole("frequencies: d", d, 2)
+    check(d % 2 == 0, "frequencies: d", "be even: sines go with cosines", d)
+    check(base > 1, "frequencies: base", "be more than 1", base)
+    return base ** (-2 * torch.arange(d // 2, dtype=torch.float64) / d)
+
+
+def sinusoidal(
+    t: Int[Tensor, "T"], d: int, base: float = BASE
+) -> Float[Tensor, "T d"]:
+    r"""Return the encodings of places (Vaswani et al. 2017, sec. 3.5).
+
+    .. math:: p_{t,2k} = \sin \omega_k t, \qquad p_{t,2k+1} = \cos \omega_k t
+
+    Args:
+        t: places, whole numbers of any sign.
+        d: width of an encoding, even.
+        base: the constant :math:`C`.
+    """
+    angles = _angles("sinusoidal", t, d, base)
+    p = torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(-2)
+    return p.to(torch.get_default_dtype())
+
+
+def shift(by: int, d: int, base: float = BASE) -> Float[Tensor, "d d"]:
+    r"""Return the matrix :math:`R_\Delta` with :math:`p_{t+\Delta} = R_\Delta p_t` for all t.
+
+    It has a block :math:`\begin{pmatrix} \cos & \sin \\ -\sin & \cos \end{pmatrix}` of the
+    angle :math:`\omega_k \Delta` for each frequency: it is orthogonal.
+
+    Args:
+        by: the number of places :math:`\Delta`.
+        d: width of an encoding, even.
+        base: the constant :math:`C`.
+    """
+    angles = frequencies(d, base) * by
+    cos, sin = angles.cos(), angles.sin()
+    blocks = torch.stack([cos, sin, -sin, cos], dim=-1).unflatten(-1, (2, 2))
+    return torch.block_diag(*blocks).to(torch.get_default_dtype())
+
+
+def rotary(
+    X: Float[Tensor, "*batch T d"], t: Int[Tensor, "T"], base: float = BASE
+) -> Float[Tensor, "*batch T d"]:
+    r"""Turn queries or keys by their places (Su et al. 2021).
+
+    The pair :math:`2k, 2k+1` of a row at the place :math:`t` is turned by the angle
+    :math:`\omega_k t`. The dot product of a query and a key then depends on their places
+    only through the difference.
+
+    Args:
+        X: rows, of even width.
+        t: the place of each row.
+        base: the constant :math:`C`.
+    """
+    check(
+        X.ndim >= 2 and X.shape[-2] == len(t),
+        "rotary: X",
+        f"have a row for each of the {len(t)} places",
+        f"shape {tuple(X.shape)}",
+    )
+    angles = _angles("rotary", t, X.shape[-1], base)
+    cos, sin = angles.cos().to(X), angles.sin().to(X)
+    x, y = X[..., 0::2], X[..., 1::2]
+    turned = [cos * x - sin * y, sin * x + cos * y]
+    return torch.stack(turned, dim=-1).flatten(-2)
+
+
+def _angles(who: str, t: Tensor, d: int, base: float) -> Tensor:
+    whole = not (t.dtype.is_floating_point or t.dtype.is_complex)
+    check(
+        t.ndim == 1 and whole and t.dtype != torch.bool,
+        f"{who}: t",
+        "be a list of whole numbers",
+        f"{t.dtype} of shape {tuple(t.shape)}",
+    )
+    return t[:, None] * frequencies(d, base)

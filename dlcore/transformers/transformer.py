@@ -1,0 +1,155 @@
+"""The transformer of 2017: an encoder that reads, and a decoder that writes."""
+
+from jaxtyping import Bool, Float, Int, Int64
+
+from dlcore._torch import Tensor, nn, torch
+from dlcore.checks import check, check_whole
+from dlcore.recurrence.recurrent import until
+from dlcore.recurrence.vocabulary import check_tokens
+from dlcore.transformers.attention import causal_mask
+from dlcore.transformers.blocks import Cache, Stack
+from dlcore.transformers.positions import BASE, sinusoidal
+
+
+class Transformer(nn.Module):
+    r"""The encoder and decoder of Vaswani et al. (2017).
+
+    A token enters as :math:`\sqrt{D}\, e + p_t`, with its embedding and the encoding of its
+    place (a learned one with the same factor as the embedding); the decoder sees the tokens
+    written so far, and the memory of what was read.
+
+    Args:
+        sources: number of tokens that can be read.
+        targets: number of tokens that can be written.
+        d_model: width :math:`D` of a token.
+        num_heads: of each attention.
+        num_layers: of the encoder, and of the decoder.
+        d_ff: hidden units at each place; without it, four times the width.
+        norm_first: where the norms stand. If first, another one follows the last layer.
+        dropout: probability of dropping, on the inputs and on what a sublayer adds.
+        places: how many places there are, each with a learned vector, for both sides;
+            without it they are sinusoidal, and there are as many as needed.
+        base: the constant :math:`C` of the sinusoids.
+    """
+
+    def __init__(
+        self,
+        sources: int,
+        targets: int,
+        d_model: int,
+        num_heads: int,
+        num_layers: int,
+        d_ff: int | None = None,
+        norm_first: bool = True,
+        dropout: float = 0.0,
+        places: int | None = None,
+        base: float = BASE,
+    ) -> None:
+        super().__init__()
+        check_whole("Transformer: sources", sources, 1)
+        check_whole("Transformer: targets", targets, 1)
+        if places is not None:
+            check_whole("Transformer: places", places, 1)
+        self.d_model, self.base = d_model, base
+        self.read = embedding(sources, d_model)
+        self.write = embedding(targets, d_model)
+
+        sizes = (num_layers, d_model, num_heads, d_ff)
+        self.encoder = Stack(*sizes, False, norm_first, dropout)
+        self.decoder = Stack(*sizes, True, norm_first, dropout)
+        self.output = nn.Linear(d_model, targets)
+        self.dropout = nn.Dropout(dropout)
+        # drawn last, so that the other weights do not depend on them
+        self.places = None if places is None else embedding(places, d_model)
+
+    def forward(
+        self,
+        x: Int64[Tensor, "B S"],
+        y: Int64[Tensor, "B T"],
+        lengths: Int[Tensor, "B"] | None = None,
+    ) -> Float[Tensor, "B T C"]:
+        """Return scores where the tokens before are given, all at once.
+
+        Args:
+            x: what to read.
+            y: what was written before each step; its first column is the start token.
+            lengths: of the rows of ``x``; without them, all are as long as ``x``.
+        """
+        check_tokens("Transformer: y", y, self.write.num_embeddings, len(x))
+        memory, memory_mask = self.encode(x, lengths)
+        Y, mask = self._enter(self.write, y), causal_mask(y.shape[1])
+        Y = self.decoder(Y, mask, memory, memory_mask)
+        scores: Tensor = self.output(Y)
+        return scores
+
+    def encode(
+        self, x: Int64[Tensor, "B S"], lengths: Int[Tensor, "B"] | None = None
+    ) -> tuple[Float[Tensor, "B S D"], Bool[Tensor, "B 1 S"] | None]:
+        """Read; return the memory, and where it may be looked at."""
+        check_tokens("Transformer: x", x, self.read.num_embeddings)
+        mask = None
+        if lengths is not None:
+            mask = until(lengths, x.shape[1], "Transformer")[:, None]
+        return self.encoder(self._enter(self.read, x), mask), mask
+
+    def begin(
+        self, x: Int64[Tensor, "B S"], lengths: Int[Tensor, "B"] | None = None
+    ) -> Cache:
+        """Read; return what :meth:`step` keeps: the past, the memory, where to look."""
+        memory, mask = self.encode(x, lengths)
+        if mask is None:
+            mask = torch.ones(len(x), 1, x.shape[1], dtype=torch.bool)
+        return (mask, *self.decoder.begin(len(x), memory))
+
+    def step(
+        self, y: Int64[Tensor, "B"], cache: Cache
+    ) -> tuple[Float[Tensor, "B C"], Cache]:
+        """Take the token before; return log probabilities of the next one, and the cache."""
+        check_tokens(
+            "Transformer.step: y", y[:, None], self.write.num_embeddings
+        )
+        mask, *kept = cache
+        Y = self._enter(self.write, y[:, None], first=kept[0].shape[2])
+        Y, new = self.decoder.step(Y, tuple(kept), mask)
+        return torch.log_softmax(self.output(Y)[:, 0], dim=1), (mask, *new)
+
+    @torch.no_grad()
+    def greedy(
+        self,
+        x: Int64[Tensor, "B S"],
+        start: int,
+        longest: int,
+        lengths: Int[Tensor, "B"] | None = None,
+    ) -> Int64[Tensor, "B T"]:
+        """Write ``longest`` tokens, the most probable at each step.
+
+        What stands behind an end token is for the caller to cut off.
+        """
+        check_whole("Transformer.greedy: longest", longest, 1)
+        cache, written = self.begin(x, lengths), []
+        y = torch.full((len(x),), start)
+        for _ in range(longest):
+            scores, cache = self.step(y, cache)
+            y = scores.argmax(dim=1)
+            written.append(y)
+        return torch.stack(written, dim=1)
+
+    def _enter(self, embed: nn.Embedding, x: Tensor, first: int = 0) -> Tensor:
+        t = torch.arange(first, first + x.shape[1])
+        if self.places is None:
+            p = sinusoidal(t, self.d_model, self.base).to(embed.weight)
+        else:
+            most = self.places.num_embeddings
+            rule = f"have at most {most} places, one for each learned vector"
+            last = first + x.shape[1]
+            check(last <= most, "Transformer: a text", rule, last)
+            p = self.d_model**0.5 * self.places(t)
+        entered: Tensor = self.dropout(self.d_model**0.5 * embed(x) + p)
+        return entered
+
+
+def embedding(count: int, width: int) -> nn.Embedding:
+    r"""Return a table of vectors whose entries have the variance 1 / width."""
+    table = nn.Embedding(count, width)
+    nn.init.normal_(table.weight, std=width**-0.5)
+    return table

@@ -1,0 +1,165 @@
+"""Pictures as sequences: patches are tokens (Dosovitskiy et al. 2021)."""
+
+from jaxtyping import Float
+
+from dlcore._torch import Tensor, nn, torch
+from dlcore.checks import check, check_whole
+from dlcore.transformers.blocks import Stack
+
+
+def patchify(X: Float[Tensor, "B C R S"], patch: int) -> Float[Tensor, "B T d"]:
+    """Cut pictures into square patches, row by row, and lay each out in a row.
+
+    Args:
+        X: pictures, whose sides are multiples of that of a patch.
+        patch: side of a patch in pixels.
+    """
+    _check_pictures("patchify", X, patch)
+    rows = X.unfold(2, patch, patch).unfold(3, patch, patch)
+    return rows.permute(0, 2, 3, 1, 4, 5).flatten(3).flatten(1, 2)
+
+
+def unpatchify(
+    P: Float[Tensor, "B T d"], patch: int, channels: int, rows: int
+) -> Float[Tensor, "B C R S"]:
+    """Put patches together again: the inverse of :func:`patchify`.
+
+    Args:
+        P: patches as rows.
+        patch: side of a patch in pixels.
+        channels: of the pictures.
+        rows: of pixels in a picture.
+    """
+    check_whole("unpatchify: patch", patch, 1)
+    check_whole("unpatchify: channels", channels, 1)
+    check_whole("unpatchify: rows", rows, 1)
+    check(
+        P.ndim == 3
+        and P.shape[2] == channels * patch**2
+        and rows % patch == 0
+        and P.shape[1] % (rows // patch) == 0,
+        "unpatchify: P",
+        f"have {channels * patch**2} columns, and whole rows of patches for pictures "
+        f"of {rows} rows",
+        f"shape {tuple(P.shape)}",
+    )
+    grid = (rows // patch, -1)
+    tiles = P.unflatten(2, (channels, patch, patch)).unflatten(1, grid)
+    return tiles.permute(0, 3, 1, 4, 2, 5).flatten(4).flatten(2, 3)
+
+
+class ViT(nn.Module):
+    r"""A vision transformer: an encoder of patches, read at one more token.
+
+    .. math::
+        X_0 &= [x_{\text{class}};\, E p_1;\, \dots;\, E p_T] + P \\
+        o &= W\, \operatorname{stack}(X_0)_{\text{class}} + b
+
+    Args:
+        side: of the square pictures, in pixels; a multiple of ``patch``.
+        patch: side of a patch.
+        classes: number of classes.
+        d_model: width of a token.
+        num_heads: of each attention.
+        num_layers: of the encoder.
+        channels: of the pictures.
+        dropout: probability of dropping, on the inputs and on what a sublayer adds.
+    """
+
+    def __init__(
+        self,
+        side: int,
+        patch: int,
+        classes: int,
+        d_model: int,
+        num_heads: int,
+        num_layers: int,
+        channels: int = 1,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        for name, size in [
+            ("side", side),
+            ("patch", patch),
+            ("classes", classes),
+            ("channels", channels),
+        ]:
+            check_whole(f"ViT: {name}", size, 1)
+        rule = f"be a multiple of the side of a patch, {patch}"
+        check(side % patch == 0, "ViT: side", rule, side)
+        self.side, self.patch, self.channels = side, patch, channels
+        self.embed = nn.Linear(channels * patch**2, d_model)
+        self.class_token = nn.Parameter(torch.zeros(1, 1, d_model))
+        places = (side // patch) ** 2 + 1
+        self.places = nn.Parameter(0.02 * torch.randn(1, places, d_model))
+        self.stack = Stack(
+            num_layers, d_model, num_heads, dropout=dropout, phi=nn.GELU()
+        )
+        self.head = nn.Linear(d_model, classes)
+        self.dropout = nn.Dropout(dropout)
+
+    def tokens(self, X: Float[Tensor, "B C R S"]) -> Float[Tensor, "B T D"]:
+        """Return what enters the stack: the class token, then the patches."""
+        shape = (self.channels, self.side, self.side)
+        rule = "have the axes (B, {}, {}, {})".format(*shape)
+        ok = tuple(X.shape[1:]) == shape
+        check(ok, "ViT: X", rule, f"shape {tuple(X.shape)}")
+        E = self.embed(patchify(X, self.patch))
+        first = self.class_token.expand(len(X), -1, -1)
+        entered: Tensor = self.dropout(torch.cat([first, E], 1) + self.places)
+        return entered
+
+    def forward(self, X: Float[Tensor, "B C R S"]) -> Float[Tensor, "B K"]:
+        """Return scores of the classes."""
+        scores: Tensor = self.head(self.stack(self.tokens(X))[:, 0])
+        return scores
+
+    def maps(
+        self, X: Float[Tensor, "B C R S"]
+    ) -> list[Float[Tensor, "B h T T"]]:
+        """Return the attention weights of all heads, layer by layer.
+
+        The first row and column of a table belong to the class token. Switch dropout off
+        before, with ``eval()``.
+        """
+        stream, found = self.tokens(X), []
+        for block in self.stack.blocks:
+            read = block.norms[0](stream)
+            found.append(block.attention(read, read)[1])
+            stream = block(stream)
+        return found
+
+
+def rollout(
+    maps: list[Float[Tensor, "B h T T"]],
+) -> Float[Tensor, "B T T"]:
+    r"""Follow attention through all layers (Abnar and Zuidema 2020).
+
+    Heads are averaged, and half of each layer is its shortcut:
+
+    .. math:: M = \prod_l \tfrac12 (A_l + I),
+
+    with the last layer on the left. A row says from which tokens of the input a token would
+    be mixed, if layers did nothing but take these means.
+
+    Args:
+        maps: weights of the heads, layer by layer.
+    """
+    check(len(maps) > 0, "rollout: maps", "have at least one layer", 0)
+    T = maps[0].shape[-1]
+    M = torch.eye(T).to(maps[0]).expand(len(maps[0]), T, T)
+    for A in maps:
+        M = (A.mean(dim=1) + torch.eye(T).to(A)) / 2 @ M
+    return M
+
+
+def _check_pictures(who: str, X: Tensor, patch: int) -> None:
+    check_whole(f"{who}: patch", patch, 1)
+    check(
+        X.ndim == 4
+        and X.shape[2] % patch == X.shape[3] % patch == 0
+        and min(X.shape[1:]) > 0,
+        f"{who}: X",
+        f"have the axes (B, C, rows, columns), the last two multiples of {patch}",
+        f"shape {tuple(X.shape)}",
+    )

@@ -1,0 +1,190 @@
+import numpy as np
+import pytest
+import torch
+from draws import seeds
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+from dlcore.optimization.autograd import Tensor, cross_entropy
+from dlcore.optimization.modules import Linear, Parameter, Sequential
+from dlcore.optimization.optimizers import GD, Adam
+from dlcore.optimization.training import EarlyStopping, batches, train
+
+
+@given(rng=seeds, s=st.integers(1, 50), batch=st.integers(1, 60))
+def test_every_row_has_its_turn_once_in_an_epoch(rng, s, batch):
+    pieces = list(batches(s, batch, rng))
+    assert_array_equal(np.sort(np.concatenate(pieces)), np.arange(s))
+    assert [len(p) for p in pieces[:-1]] == [batch] * (len(pieces) - 1)
+    assert 1 <= len(pieces[-1]) <= batch
+
+
+def test_a_batch_of_all_rows_keeps_their_order():
+    for batch in [None, 4, 9]:
+        (rows,) = batches(4, batch, np.random.default_rng(0))
+        assert_array_equal(rows, [0, 1, 2, 3])
+
+
+def test_by_hand():
+    """The mean of two numbers, by gradient descent on half the squared distance."""
+    p, x = Parameter([0.0]), np.array([[2.0], [4.0]])
+    costs = train(
+        lambda rows: ((p - rows) ** 2).mean() * 0.5,
+        [x],
+        GD([p], lr=0.5),
+        epochs=2,
+        rng=np.random.default_rng(0),
+    )
+    assert_array_equal(p.data, [2.25])  # 0, 1.5, 2.25
+    assert_array_equal(costs, [5, 0.5 * (0.25 + 6.25) / 2])
+
+
+def test_the_cost_of_an_epoch_weighs_batches_by_their_rows():
+    p, x = Parameter([1.0]), np.arange(5.0)[:, None]
+    costs = train(
+        lambda rows: (p * rows).mean(),
+        [x],
+        GD([p], lr=1e-12),
+        epochs=3,
+        rng=np.random.default_rng(0),
+        batch=2,
+    )
+    assert_allclose(costs, [2, 2, 2], rtol=1e-9)
+
+
+def both(rng, dtype):
+    ours = Sequential(Linear(4, 8, rng), Tensor.tanh, Linear(8, 3, rng))
+    theirs = torch.nn.Sequential(
+        torch.nn.Linear(4, 8), torch.nn.Tanh(), torch.nn.Linear(8, 3)
+    ).to(dtype)
+    for p, q in zip(ours.parameters, theirs.parameters(), strict=True):
+        q.data[...] = torch.tensor(p.data)
+    return ours, theirs
+
+
+@pytest.mark.parametrize("who", ["ours", "torch"])
+def test_the_same_loop_trains_a_model_of_torch(who):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(20, 4)), rng.integers(0, 3, 20)
+    ours, theirs = both(rng, torch.float64)
+    mine = train(
+        lambda X, y: cross_entropy(ours(Tensor(X)), y),
+        [X, y],
+        Adam(ours.parameters, lr=0.01),
+        epochs=5,
+        rng=np.random.default_rng(1),
+        batch=6,
+    )
+    optimizer = Adam if who == "ours" else torch.optim.Adam
+    want = train(
+        lambda X, y: torch.nn.functional.cross_entropy(theirs(X), y),
+        [torch.tensor(X), torch.tensor(y)],
+        optimizer(theirs.parameters(), lr=0.01),
+        epochs=5,
+        rng=np.random.default_rng(1),
+        batch=6,
+    )
+    assert_allclose(mine, want, rtol=1e-9)
+    for p, q in zip(ours.parameters, theirs.parameters(), strict=True):
+        assert_allclose(p.data, q.detach(), rtol=1e-8, atol=1e-10)
+
+
+def test_training_stops_where_asked():
+    p, seen = Parameter([1.0]), []
+    costs = train(
+        lambda rows: (p * rows).sum(),
+        [np.ones(3)],
+        GD([p], lr=0.1),
+        epochs=9,
+        rng=np.random.default_rng(0),
+        after_epoch=lambda done: seen.append(done) or done == 4,
+    )
+    assert seen == [1, 2, 3, 4]
+    assert len(costs) == 4
+
+
+@given(
+    scores=st.lists(st.integers(0, 5), min_size=1), patience=st.integers(1, 4)
+)
+def test_early_stopping_ends_after_its_patience_at_the_best_state(
+    scores, patience
+):
+    """Against the rule in words: the first lowest score with so many epochs after it."""
+    model = Linear(1, 1, np.random.default_rng(0))
+    epoch = 0
+
+    def cost(x):
+        return (model(Tensor(x)) * 0).sum()
+
+    def score():
+        nonlocal epoch
+        epoch += 1
+        model.b.data[:] = epoch  # so that states can be told apart
+        return scores[epoch - 1]
+
+    stopper = EarlyStopping(model, score, patience)
+    train(
+        cost,
+        [np.ones((2, 1))],
+        GD(model.parameters, lr=1),
+        len(scores),
+        np.random.default_rng(0),
+        after_epoch=stopper,
+    )
+    for end in range(1, len(scores) + 1):
+        best = int(np.argmin(scores[:end])) + 1
+        if end - best >= patience:
+            break
+    assert len(stopper.scores) == end
+    assert stopper.best_epoch == best
+    stopper.restore()
+    assert model.b.data == best
+
+
+def test_early_stopping_counts_on_in_a_second_run():
+    model = Linear(1, 1, np.random.default_rng(0))
+    scores = iter([5.0, 4.0, 3.0, 6.0, 7.0])
+    stopper = EarlyStopping(model, lambda: next(scores), 2)
+    assert [stopper(done) for done in (1, 2, 3)] == [False] * 3
+    assert [stopper(done) for done in (1, 2)] == [False, True]
+    assert stopper.best_epoch == 3
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_early_stopping_refuses():
+    model = Linear(1, 1, np.random.default_rng(0))
+    with pytest.raises(
+        ValueError, match="patience must be a whole number from 1"
+    ):
+        EarlyStopping(model, lambda: 0.0, 0)
+    stopper = EarlyStopping(model, lambda: np.nan, 1)
+    with pytest.raises(ValueError, match="score must be a number; got nan"):
+        stopper(1)
+    with pytest.raises(ValueError, match="have seen an epoch before restore"):
+        stopper.restore()
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_refusals():
+    p, rng = Parameter([1.0]), np.random.default_rng(0)
+
+    def cost(rows):
+        return (p * rows).sum()
+
+    with pytest.raises(ValueError, match="train: epochs must be a whole"):
+        train(cost, [np.ones(3)], GD([p], lr=1), 0, rng)
+    with pytest.raises(
+        ValueError, match=r"train: arrays must be equally long; got \[3, 2\]"
+    ):
+        train(cost, [np.ones(3), np.ones(2)], GD([p], lr=1), 1, rng)
+    with pytest.raises(ValueError, match=r"be equally long; got \[\]"):
+        train(cost, [], GD([p], lr=1), 1, rng)
+    with pytest.raises(ValueError, match="batches: batch must be a whole"):
+        train(cost, [np.ones(3)], GD([p], lr=1), 1, rng, batch=0)
+    with pytest.raises(ValueError, match="batches: s must be a whole"):
+        batches(0, None, rng)  # at once, not at the first batch
+    with pytest.raises(
+        ValueError, match="train: the cost must stay finite; got nan in epoch 1"
+    ):
+        train(cost, [np.full(3, np.nan)], GD([p], lr=1), 1, rng)
