@@ -123,9 +123,9 @@ def veto_unit(
     return ((excitation >= theta) & (inhibition == 0)).astype(float)
 
 
-def corners(n: int) -> Float[ndarray, "rows n"]:
+def all_inputs(n: int) -> Float[ndarray, "rows n"]:
     """Return all inputs of ``n`` bits, counting upwards in binary."""
-    check(0 <= n <= MAX_BITS, "corners: n", f"lie in 0..{MAX_BITS}", n)
+    check(0 <= n <= MAX_BITS, "all_inputs: n", f"lie in 0..{MAX_BITS}", n)
     return np.array(list(product([0.0, 1.0], repeat=n)))
 
 
@@ -145,7 +145,7 @@ def reachable(
     Returns:
         The truth tables, each with the first choice ``(w, theta)`` that gives it.
     """
-    X = corners(n)
+    X = all_inputs(n)
     found: dict[Table, tuple[Float[ndarray, "n"], int]] = {}
     for w in 2 * X - 1:
         for theta in range(-n if least is None else least, n + 2):
@@ -177,7 +177,7 @@ def normal_form(
         "hold only 0 and 1",
         np.unique(table),
     )
-    c = corners(n)[table == 1]
+    c = all_inputs(n)[table == 1]
     return 2 * c - 1, c.sum(axis=1)
 
 

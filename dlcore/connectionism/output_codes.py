@@ -16,7 +16,7 @@ from dlcore.checks import (
     check_matrix,
     check_whole,
 )
-from dlcore.connectionism.neurons import MAX_BITS, corners, sign
+from dlcore.connectionism.neurons import MAX_BITS, all_inputs, sign
 from dlcore.connectionism.perceptron import separate
 
 NO_CLASS = -1  # what read answers where no codeword fits
@@ -26,7 +26,7 @@ def binary_code(m: int) -> Float[ndarray, "classes m"]:
     """Return all :math:`2^m` codewords of ``m`` units, counting upwards from all −1."""
     check_whole("binary_code: m", m, 1)
     check(m <= MAX_BITS, "binary_code: m", f"be at most {MAX_BITS}", m)
-    return 2 * corners(m) - 1
+    return 2 * all_inputs(m) - 1
 
 
 def one_hot(m: int) -> Float[ndarray, "m m"]:

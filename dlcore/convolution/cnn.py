@@ -20,12 +20,12 @@ from dlcore.convolution.pooling import AvgPool2d, MaxPool2d
 SHRINK = ("max", "average", "stride")
 
 
-def dense(
+def he_linear(
     inputs: int, outputs: int, generator: Generator | None = None
 ) -> nn.Linear:
     r"""Return a linear layer with weights from :math:`\mathcal{N}(0, 2/n)`, biases 0."""
-    check_whole("dense: inputs", inputs, 1)
-    check_whole("dense: outputs", outputs, 1)
+    check_whole("he_linear: inputs", inputs, 1)
+    check_whole("he_linear: outputs", outputs, 1)
     layer = nn.Linear(inputs, outputs)
     with torch.no_grad():
         layer.weight.normal_(0, (2 / inputs) ** 0.5, generator=generator)
@@ -33,7 +33,7 @@ def dense(
     return layer
 
 
-def pyramid(
+def conv_stack(
     channels: Sequence[int],
     k: int = 5,
     *,
@@ -52,9 +52,9 @@ def pyramid(
         generator: source of the kernels.
     """
     enough = len(channels) > 1
-    check(enough, "pyramid: channels", "be two or more", list(channels))
+    check(enough, "conv_stack: channels", "be two or more", list(channels))
     known = shrink in SHRINK
-    check(known, "pyramid: shrink", f"be one of {SHRINK}", repr(shrink))
+    check(known, "conv_stack: shrink", f"be one of {SHRINK}", repr(shrink))
     stride = 2 if shrink == "stride" else 1
     layers: list[nn.Module] = []
     for inputs, outputs in pairwise(channels):
@@ -97,7 +97,7 @@ def classifier(
         shrink: see :func:`pyramid`.
         generator: source of the weights.
     """
-    body = pyramid(
+    body = conv_stack(
         [shape[0], *channels],
         k,
         padding=padding,
@@ -108,7 +108,7 @@ def classifier(
         out = nn.Sequential(*body)(torch.zeros(1, *shape))
     head: list[nn.Module] = [nn.Flatten()]
     for inputs, outputs in pairwise([out[0].numel(), *hidden, classes]):
-        head += [dense(inputs, outputs, generator), nn.ReLU()]
+        head += [he_linear(inputs, outputs, generator), nn.ReLU()]
     return nn.Sequential(*body, *head[:-1])
 
 
@@ -147,7 +147,7 @@ def feature_maps(
     return seen
 
 
-class Step(NamedTuple):
+class LayerCost(NamedTuple):
     """What one layer does to one example."""
 
     layer: str
@@ -156,13 +156,13 @@ class Step(NamedTuple):
     multiplications: int
 
 
-def shape_trace(model: nn.Module, shape: Sequence[int]) -> list[Step]:
+def shape_trace(model: nn.Module, shape: Sequence[int]) -> list[LayerCost]:
     """Return what each layer makes of an example of the given shape, and its price.
 
     Multiplications are those by the weights of convolutions and dense layers. A layer
     that works twice has its parameters counted once. Running statistics stay as they are.
     """
-    steps = [Step("input", tuple(shape), 0, 0)]
+    steps = [LayerCost("input", tuple(shape), 0, 0)]
     x = torch.zeros(1, *shape)
     training = [m for m in model.modules() if m.training]
     try:
@@ -179,7 +179,7 @@ def shape_trace(model: nn.Module, shape: Sequence[int]) -> list[Step]:
         new = [p for p in layer.parameters() if id(p) not in counted]
         counted.update(map(id, new))
         steps.append(
-            Step(
+            LayerCost(
                 type(layer).__name__,
                 tuple(out.shape[1:]),
                 sum(p.numel() for p in new),
@@ -200,7 +200,7 @@ def _multiplications(layer: nn.Module, out: Tensor) -> int:
     return 0
 
 
-def as_table(steps: Sequence[Step]) -> str:
+def as_table(steps: Sequence[LayerCost]) -> str:
     """Return a table of what :func:`shape_trace` found, with sums below."""
     head = f"{'layer':10}{'shape':>14}{'parameters':>12}{'multiply-adds':>15}"
     rows = []
@@ -215,7 +215,7 @@ def as_table(steps: Sequence[Step]) -> str:
     return "\n".join([head, *rows, last])
 
 
-def seen(layers: Sequence[nn.Module], place: int) -> tuple[int, int]:
+def rows_seen(layers: Sequence[nn.Module], place: int) -> tuple[int, int]:
     r"""Return which rows of a picture can matter to a row behind some layers.
 
     .. math:: i \prod_l s_l - \sum_l p_l \prod_{j < l} s_j
@@ -230,7 +230,7 @@ def seen(layers: Sequence[nn.Module], place: int) -> tuple[int, int]:
     Returns:
         The first row and the one behind the last; beyond the picture there are zeros.
     """
-    check_whole("seen: place", place, 0)
+    check_whole("rows_seen: place", place, 0)
     sizes: list[tuple[int, int, int]] = []
     start = 0
     for layer in layers:
@@ -243,6 +243,6 @@ def seen(layers: Sequence[nn.Module], place: int) -> tuple[int, int]:
         else:
             alone = isinstance(layer, nn.ReLU | nn.Tanh | nn.Identity)
             rule = "be convolutions, poolings or ReLUs"
-            check(alone, "seen: layers", rule, type(layer).__name__)
+            check(alone, "rows_seen: layers", rule, type(layer).__name__)
     field, step = receptive_field(sizes)
     return start + place * step, start + place * step + field

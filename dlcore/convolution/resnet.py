@@ -46,7 +46,7 @@ class Block(nn.Module):
         return torch.relu(kept + change)
 
 
-def sums(
+def conv_norm(
     inputs: int,
     outputs: int,
     k: int,
@@ -103,11 +103,11 @@ class BasicBlock(Block):
         generator: Generator | None = None,
     ) -> None:
         branch = nn.Sequential(
-            sums(inputs, outputs, 3, stride, 1, norm, generator),
+            conv_norm(inputs, outputs, 3, stride, 1, norm, generator),
             nn.ReLU(),
-            sums(outputs, outputs, 3, 1, 1, norm, generator, zero),
+            conv_norm(outputs, outputs, 3, 1, 1, norm, generator, zero),
         )
-        past = _past(inputs, outputs, stride, norm, generator)
+        past = _shortcut(inputs, outputs, stride, norm, generator)
         super().__init__(branch, past if shortcut else None)
 
 
@@ -141,17 +141,17 @@ class Bottleneck(Block):
         generator: Generator | None = None,
     ) -> None:
         branch = nn.Sequential(
-            sums(inputs, width, 1, 1, 1, norm, generator),
+            conv_norm(inputs, width, 1, 1, 1, norm, generator),
             nn.ReLU(),
-            sums(width, width, 3, stride, groups, norm, generator),
+            conv_norm(width, width, 3, stride, groups, norm, generator),
             nn.ReLU(),
-            sums(width, outputs, 1, 1, 1, norm, generator, zero),
+            conv_norm(width, outputs, 1, 1, 1, norm, generator, zero),
         )
-        past = _past(inputs, outputs, stride, norm, generator)
+        past = _shortcut(inputs, outputs, stride, norm, generator)
         super().__init__(branch, past if shortcut else None)
 
 
-def _past(
+def _shortcut(
     inputs: int,
     outputs: int,
     stride: int,
@@ -161,7 +161,7 @@ def _past(
     """Return the shortcut: the identity where it fits, else a projection."""
     if stride == 1 and inputs == outputs:
         return nn.Identity()
-    return sums(inputs, outputs, 1, stride, 1, norm, generator)
+    return conv_norm(inputs, outputs, 1, stride, 1, norm, generator)
 
 
 class PreActivation(nn.Module):
@@ -216,7 +216,7 @@ class DenseBlock(nn.Module):
         super().__init__()
         check_whole("DenseBlock: layers", layers, 1)
         self.layers = nn.ModuleList(
-            sums(inputs + i * growth, growth, 3, generator=generator)
+            conv_norm(inputs + i * growth, growth, 3, generator=generator)
             for i in range(layers)
         )
 
@@ -263,7 +263,7 @@ class ResNet(nn.Module):
         check(len(blocks) > 0, "ResNet: blocks", "name a stage", "none")
         check_whole("ResNet: side", side, 1)
         check_whole("ResNet: classes", classes, 1)
-        stem = sums(1, channels, 3, 2, 1, norm, generator)
+        stem = conv_norm(1, channels, 3, 2, 1, norm, generator)
         self.stem = nn.Sequential(stem, nn.ReLU())
         made, inputs, side = [], channels, (side + 1) // 2
         how = {"shortcut": shortcut, "norm": norm, "zero": zero}

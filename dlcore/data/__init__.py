@@ -2,7 +2,7 @@
 
 from dlcore.data.images import cropped, mnist, mnist_sample, shifted
 from dlcore.data.tables import (
-    Exchange,
+    StockExchange,
     credit,
     nyse,
     separable,
@@ -15,7 +15,7 @@ from dlcore.data.tables import (
 from dlcore.data.texts import king_james, reviews
 
 __all__ = [
-    "Exchange",
+    "StockExchange",
     "credit",
     "cropped",
     "king_james",

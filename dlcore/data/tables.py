@@ -15,7 +15,7 @@ from dlcore.checks import check, check_whole
 from dlcore.data.wheels import find
 
 
-class Exchange(NamedTuple):
+class StockExchange(NamedTuple):
     """Days of the New York Stock Exchange, from the end of 1962 to that of 1986."""
 
     log_volume: Float[ndarray, "6051"]
@@ -25,7 +25,7 @@ class Exchange(NamedTuple):
     train: Bool[ndarray, "6051"]
 
 
-def nyse() -> Exchange:
+def nyse() -> StockExchange:
     """Load what was traded at the New York Stock Exchange on 6051 days.
 
     Origin: LeBaron and Weigend (1998); as the package ISLP of James et al. (2023) ships it,
@@ -44,7 +44,7 @@ def nyse() -> Exchange:
     def column(name: str) -> ndarray:
         return np.array([float(row[name]) for row in rows])
 
-    return Exchange(
+    return StockExchange(
         column("log_volume"),
         column("DJ_return"),
         column("log_volatility"),

@@ -16,7 +16,7 @@ from numpy import ndarray
 from numpy.random import Generator
 
 from dlcore.checks import check, check_finite, check_matrix, check_whole
-from dlcore.connectionism.neurons import MAX_BITS, corners
+from dlcore.connectionism.neurons import MAX_BITS, all_inputs
 
 
 class Codebook(NamedTuple):
@@ -111,7 +111,7 @@ def binary_code(
         f"be at most {MAX_BITS}",
         bits,
     )
-    design = np.hstack([np.ones((2**bits, 1)), corners(bits)])
+    design = np.hstack([np.ones((2**bits, 1)), all_inputs(bits)])
 
     def best_corners(labels: Int[ndarray, "s"]) -> Float[ndarray, "m n"]:
         return design @ np.linalg.lstsq(design[labels], X)[0]

@@ -107,7 +107,7 @@ def plot_arrow(
     return ax
 
 
-def plot_image(
+def plot_signed(
     image: Float[ndarray, "rows columns"], ax: Axes, limit: float
 ) -> Axes:
     """Draw signed numbers as a picture in the colours of the labels, paper at zero."""
@@ -116,7 +116,7 @@ def plot_image(
     return ax
 
 
-def plot_picture(
+def plot_grey(
     image: Float[ndarray, "rows columns"], ax: Axes, title: str = ""
 ) -> Axes:
     """Draw numbers from −1, paper, to +1, ink, as a framed picture."""

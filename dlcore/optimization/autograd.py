@@ -49,7 +49,7 @@ class Tensor:
         op: the operation that made it; empty for a leaf, which the user made.
         edges: for each tensor that it was made from, that tensor and the rule that
             carries a gradient back to it.
-        needs_grad: whether gradients are wanted here, or further back.
+        requires_grad: whether gradients are wanted here, or further back.
     """
 
     __array_ufunc__ = None  # array + tensor is a tensor: NumPy leaves it to us
@@ -58,7 +58,7 @@ class Tensor:
     ndim = property(lambda self: self.data.ndim, doc="Number of axes.")
     __hash__ = object.__hash__  # equal numbers do not make tensors the same
 
-    def __init__(self, data: Any, needs_grad: bool = False) -> None:
+    def __init__(self, data: Any, requires_grad: bool = False) -> None:
         ok, must = not isinstance(data, Tensor), "be numbers or an array"
         check(ok, "Tensor: data", must, "a Tensor", "Use its .data.")
         array = np.asarray(data)
@@ -68,7 +68,7 @@ class Tensor:
         self.grad: ndarray | None = None
         self.op = ""
         self.edges: list[tuple[Tensor, Pull]] = []
-        self.needs_grad = needs_grad
+        self.requires_grad = requires_grad
 
     def __repr__(self) -> str:
         origin = f", op={self.op!r}" if self.op else ""
@@ -102,9 +102,9 @@ class Tensor:
         hint = "Take its .sum() or .mean() first."
         check(self.size == 1, "backward: the tensor", "be a scalar", got, hint)
         must = "come from one that needs a gradient"
-        hint = "Make a Parameter, or Tensor(..., needs_grad=True), outside no_grad()."
-        check(self.needs_grad, "backward: the tensor", must, self, hint)
-        made = history(self)
+        hint = "Make a Parameter, or Tensor(..., requires_grad=True), outside no_grad()."
+        check(self.requires_grad, "backward: the tensor", must, self, hint)
+        made = topological_order(self)
         if not np.isfinite(self.data).all():
             bad = next(t for t in made if not np.isfinite(t.data).all())
             hint = f"Look at the {bad.op or 'leaf'} of shape {bad.shape}, and at its data."
@@ -250,7 +250,7 @@ class Tensor:
         return _tensor(other, self) @ self
 
 
-def history(tensor: Tensor) -> list[Tensor]:
+def topological_order(tensor: Tensor) -> list[Tensor]:
     """Return all that a tensor was made from, and itself, each after its sources."""
     order: list[Tensor] = []
     seen: set[int] = set()
@@ -272,7 +272,7 @@ def recorded(tensor: Tensor) -> tuple[dict[str, Tensor], list[tuple[str, str]]]:
     Returns:
         The tensors by names, sources first, and a pair of names for each edge.
     """
-    tensors = {str(i): t for i, t in enumerate(history(tensor))}
+    tensors = {str(i): t for i, t in enumerate(topological_order(tensor))}
     names = {id(t): name for name, t in tensors.items()}
     edges = [
         (names[id(source)], name)
@@ -339,8 +339,8 @@ def record(op: str, data: Array, *edges: tuple[Tensor, Pull]) -> Tensor:
     result = Tensor(data)
     result.op = op
     if _recording:
-        result.edges = [edge for edge in edges if edge[0].needs_grad]
-        result.needs_grad = bool(result.edges)
+        result.edges = [edge for edge in edges if edge[0].requires_grad]
+        result.requires_grad = bool(result.edges)
     return result
 
 

@@ -270,7 +270,7 @@ def check_backward(
     """
     check(len(arrays) > 0, "check_backward: arrays", "not be empty", "none")
     points = [np.array(array, dtype=float) for array in arrays]
-    inputs = [Tensor(x, needs_grad=True) for x in points]
+    inputs = [Tensor(x, requires_grad=True) for x in points]
     y = f(*inputs)
     ok, must = isinstance(y, Tensor), "return a Tensor"
     check(ok, "check_backward: f", must, type(y).__name__)

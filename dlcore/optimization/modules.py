@@ -17,7 +17,7 @@ class Parameter(Tensor):
     """A tensor that is trained; it holds a copy, since training changes it in place."""
 
     def __init__(self, data: Any) -> None:
-        super().__init__(data, needs_grad=True)
+        super().__init__(data, requires_grad=True)
         self.data = self.data.copy()
 
 

@@ -2,8 +2,8 @@ r"""Optimizers: how a gradient becomes a step, in order of increasing complexity
 
 An optimizer changes its parameters in place. A parameter is an array, whose gradient is
 handed to :meth:`Optimizer.step`; or anything with ``data`` and ``grad``, such as a tensor
-of ``dlcore.optimization.autograd`` or of PyTorch, which brings its own. Nothing here imports NumPy or
-PyTorch: the rules are written with operators that both understand. Where PyTorch has the
+of ``dlcore.optimization.autograd`` or of PyTorch, which brings its own. Nothing here computes with NumPy's or
+PyTorch's functions: the rules are written with operators that both understand. Where PyTorch has the
 same rule, both take the same steps, also with the constants that they assume. Gradients
 are taken as they come: in a rule that adds up squares, one whose square overflows stops
 its coordinate for good.

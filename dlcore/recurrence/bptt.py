@@ -14,7 +14,7 @@ from dlcore._torch import Generator, Tensor, torch
 from dlcore.checks import check, check_whole
 
 
-class Bend(NamedTuple):
+class Nonlinearity(NamedTuple):
     r"""An activation function whose slope can be told from its value.
 
     Attributes:
@@ -28,11 +28,11 @@ class Bend(NamedTuple):
     steepest: float
 
 
-BENDS = {
-    "identity": Bend(lambda z: z, torch.ones_like, 1.0),
-    "tanh": Bend(torch.tanh, lambda h: 1 - h * h, 1.0),
-    "relu": Bend(torch.relu, lambda h: (h > 0).to(h.dtype), 1.0),
-    "logistic": Bend(torch.sigmoid, lambda h: h * (1 - h), 0.25),
+NONLINEARITIES = {
+    "identity": Nonlinearity(lambda z: z, torch.ones_like, 1.0),
+    "tanh": Nonlinearity(torch.tanh, lambda h: 1 - h * h, 1.0),
+    "relu": Nonlinearity(torch.relu, lambda h: (h > 0).to(h.dtype), 1.0),
+    "logistic": Nonlinearity(torch.sigmoid, lambda h: h * (1 - h), 0.25),
 }
 
 
@@ -51,7 +51,7 @@ def states(
     V: Float[Tensor, "H D"],
     b: Float[Tensor, "H"],
     x: Float[Tensor, "B T D"],
-    bend: Bend = BENDS["tanh"],
+    nonlinearity: Nonlinearity = NONLINEARITIES["tanh"],
     start: Float[Tensor, "B H"] | None = None,
 ) -> Float[Tensor, "B S H"]:
     r"""Return the states :math:`h_0, \dots, h_T`; :math:`h_0` is ``start`` or zero."""
@@ -63,7 +63,7 @@ def states(
         check(got == shape, "states: start", f"have the shape {shape}", got)
     h = [x.new_zeros(len(x), len(U)) if start is None else start]
     for t in range(x.shape[1]):
-        h.append(bend.phi(h[-1] @ U.T + x[:, t] @ V.T + b))
+        h.append(nonlinearity.phi(h[-1] @ U.T + x[:, t] @ V.T + b))
     return torch.stack(h, dim=1)
 
 
@@ -73,7 +73,7 @@ def bptt(
     x: Float[Tensor, "B T D"],
     h: Float[Tensor, "B S H"],
     local: Float[Tensor, "B T H"],
-    bend: Bend = BENDS["tanh"],
+    nonlinearity: Nonlinearity = NONLINEARITIES["tanh"],
     block: int | None = None,
 ) -> Gradients:
     r"""Go back through time.
@@ -92,7 +92,7 @@ def bptt(
         h: the states :math:`h_0, \dots, h_T`, of :func:`states`.
         local: :math:`g_t`, the derivative of the cost by :math:`h_t` on the direct way,
             not through later states.
-        bend: the activation function.
+        nonlinearity: the activation function.
         block: truncate: nothing is sent back over the border between two blocks of so
             many steps. Without it, all the way.
     """
@@ -105,7 +105,7 @@ def bptt(
     check(fits, "bptt: h and local", rule, got, "The states begin with h_0.")
     if block is not None:
         check_whole("bptt: block", block, 1)
-    slopes = bend.slope(h[:, 1:])
+    slopes = nonlinearity.slope(h[:, 1:])
     deltas = []
     delta = torch.zeros_like(h[:, 0])
     for t in reversed(range(T)):
@@ -127,19 +127,19 @@ def bptt(
 def jacobians(
     U: Float[Tensor, "H H"],
     h: Float[Tensor, "B S H"],
-    bend: Bend = BENDS["tanh"],
+    nonlinearity: Nonlinearity = NONLINEARITIES["tanh"],
 ) -> Float[Tensor, "B T H H"]:
     r"""Return :math:`\partial h_t / \partial h_{t-1} = \operatorname{diag}(\varphi'(z_t)) U`.
 
     Args:
         U: weights of the state.
         h: the states :math:`h_0, \dots, h_T`, of :func:`states`.
-        bend: the activation function.
+        nonlinearity: the activation function.
     """
     ok = h.ndim == 3 and h.shape[1] > 1 and U.shape == (h.shape[2],) * 2
     rule = "be states (B, T + 1, H) for a square U of that size"
     check(ok, "jacobians: h", rule, f"{tuple(h.shape)}, {tuple(U.shape)}")
-    return bend.slope(h[:, 1:])[..., None] * U
+    return nonlinearity.slope(h[:, 1:])[..., None] * U
 
 
 def products(A: Float[Tensor, "B T H H"]) -> Float[Tensor, "B S H H"]:

@@ -113,16 +113,6 @@ def factor(M: Float[Tensor, "A C"], D: int, generator: Generator) -> Factors:
     return Factors(U[:, order], d[order], Vt[order].T)
 
 
-def noise(
-    counts: Float[Tensor, "C"], power: float = 0.75
-) -> Float[Tensor, "C"]:
-    r"""Return the distribution :math:`q_c \propto n_c^{\text{power}}` to draw words from."""
-    ok = bool((counts >= 0).all() and counts.sum() > 0)
-    check(ok, "noise: counts", "be at least zero, and not all zero", counts)
-    weights = torch.where(counts > 0, counts**power, 0)
-    return weights / weights.sum()
-
-
 def check_window(who: str, tokens: Tensor, r: int, least: int) -> None:
     """Refuse texts that are shorter than a window."""
     check_whole(f"{who}: r", r, 1)

@@ -55,7 +55,7 @@ LOSSES = {
 class DeepAR(nn.Module):
     r"""A GRU that reads the last value and the covariates, and forecasts the next value.
 
-    Values are divided by the scale :math:`\nu = 1 + \frac1T \sum_t z_t` of their series
+    Values are divided by the scale :math:`\nu = 1 + \frac1T \sum_t \lvert z_t \rvert` of their series
     before they are read; what the network says is multiplied by it. With numbers
     :math:`a_t, b_t` read from the state,
 

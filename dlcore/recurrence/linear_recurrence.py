@@ -12,7 +12,7 @@ from jaxtyping import Complex, Float, Int
 
 from dlcore._torch import Generator, Tensor, nn, torch
 from dlcore.checks import check, check_whole
-from dlcore.recurrence.recurrent import until
+from dlcore.recurrence.recurrent import length_mask
 from dlcore.recurrence.scan import scan
 
 Sequences: TypeAlias = Float[Tensor, "B T D"]
@@ -63,7 +63,7 @@ class LinearRecurrence(nn.Module):
         if lengths is None:
             z = self._run(*self.steps(x), state)
             return self.read(z, x), (z[:, -1],)
-        mask = until(lengths, x.shape[1], type(self).__name__)[:, :, None]
+        mask = length_mask(lengths, x.shape[1], type(self).__name__)[:, :, None]
         x = x.masked_fill(~mask, 0)
         a, b = self.steps(x)  # behind the end the state is kept: a = 1, b = 0
         z = self._run(a.masked_fill(~mask, 1), b.masked_fill(~mask, 0), state)

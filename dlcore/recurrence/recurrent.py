@@ -429,8 +429,8 @@ class Bidirectional(nn.Module):
     ) -> tuple[Float[Tensor, "B T K"], State]:
         """Return the outputs of both, joined, and both states at their ends."""
         ahead, end = self.along(x, lengths)
-        back, start = self.against(turned(x, lengths), lengths)
-        h = torch.cat([ahead, turned(back, lengths)], dim=2)
+        back, start = self.against(reversed_within(x, lengths), lengths)
+        h = torch.cat([ahead, reversed_within(back, lengths)], dim=2)
         return h, (*end, *start)
 
 
@@ -455,7 +455,7 @@ class Stacked(nn.Module):
         return x, states
 
 
-def until(
+def length_mask(
     lengths: Int[Tensor, "B"], T: int, who: str = "until"
 ) -> Bool[Tensor, "B T"]:
     """Return the mask of sequences: True where there is something to look at."""
@@ -470,7 +470,7 @@ def until(
     return torch.arange(T, device=lengths.device) < lengths[:, None]
 
 
-def turned(
+def reversed_within(
     x: Float[Tensor, "B T D"], lengths: Int[Tensor, "B"] | None = None
 ) -> Float[Tensor, "B T D"]:
     """Turn each sequence around, within its length; the rest stays where it is."""
@@ -484,7 +484,7 @@ def turned(
 
 def _mask(who: str, x: Tensor, lengths: Tensor) -> Tensor:
     """Return the mask of the sequences in ``x``; refuse too few or too many lengths."""
-    mask = until(lengths, x.shape[1], who)
+    mask = length_mask(lengths, x.shape[1], who)
     rule = f"be as many as the sequences, {len(x)}"
     check(len(mask) == len(x), f"{who}: lengths", rule, len(mask))
     return mask

@@ -14,7 +14,7 @@ from dlcore._torch import Generator, Tensor, logsigmoid, torch
 from dlcore.checks import check, check_whole
 
 
-class Noise:
+class AliasSampler:
     r"""A distribution over classes from which drawing costs the same for any number of them.
 
     Every class gets a cell of width :math:`1/C`, which holds at most one other class. To
@@ -34,13 +34,13 @@ class Noise:
     def __init__(self, weights: Float[Tensor, "C"], power: float = 1.0) -> None:
         check(
             weights.numel() > 0 and bool(torch.isfinite(weights).all()),
-            "Noise: weights",
+            "AliasSampler: weights",
             "be finite, for at least one class",
             f"{weights.numel()} weights",
         )
         check(
             bool((weights > 0).all()),
-            "Noise: weights",
+            "AliasSampler: weights",
             "be positive",
             f"a least one of {weights.min()}",
             "A class that is never drawn is never pushed down.",

@@ -19,7 +19,7 @@ from dlcore.recurrence.recurrent import (
     Bidirectional,
     Recurrent,
     State,
-    until,
+    length_mask,
 )
 from dlcore.recurrence.vocabulary import check_tokens
 
@@ -195,7 +195,7 @@ class Seq2Seq(nn.Module):
         if self.attention is None:
             one = torch.ones(len(g), 1, dtype=torch.bool, device=g.device)
             return Start(Memory(g[:, None], g[:, None], one), parts)
-        mask = None if lengths is None else until(lengths, x.shape[1])
+        mask = None if lengths is None else length_mask(lengths, x.shape[1])
         return Start(self.attention.remember(h, mask), parts)
 
     def step(
@@ -294,6 +294,7 @@ def _source(generator: Generator | None) -> Uniform:
 
     def uniform(*shape: int, scale: float | None = None) -> nn.Parameter:
         draws = 2 * torch.rand(shape, generator=generator) - 1
-        return nn.Parameter(draws * (scale or shape[-1] ** -0.5))
+        most = shape[-1] ** -0.5 if scale is None else scale
+        return nn.Parameter(draws * most)
 
     return uniform

@@ -7,7 +7,7 @@ from jaxtyping import Bool, Float, Int, Int64
 
 from dlcore._torch import Generator, Tensor, nn, torch
 from dlcore.checks import check, check_whole
-from dlcore.recurrence.recurrent import until
+from dlcore.recurrence.recurrent import length_mask
 from dlcore.recurrence.vocabulary import check_tokens
 from dlcore.transformers.blocks import Stack
 from dlcore.transformers.transformer import embedding
@@ -139,7 +139,11 @@ class BERT(nn.Module):
             segments = torch.zeros_like(x)
         check_tokens("BERT: segments", segments, 2, len(x))
         X = self.embed(x) + self.segments(segments) + self.places.weight[:T]
-        mask = None if lengths is None else until(lengths, T, "BERT")[:, None]
+        mask = (
+            None
+            if lengths is None
+            else length_mask(lengths, T, "BERT")[:, None]
+        )
         states: Tensor = self.stack(self.dropout(X), mask)
         return states
 

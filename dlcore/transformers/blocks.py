@@ -29,7 +29,9 @@ class FeedForward(nn.Sequential):
         check_whole("FeedForward: d_model", d_model, 1)
         check_whole("FeedForward: d_ff", d_ff, 1)
         super().__init__(
-            nn.Linear(d_model, d_ff), phi or nn.ReLU(), nn.Linear(d_ff, d_model)
+            nn.Linear(d_model, d_ff),
+            nn.ReLU() if phi is None else phi,
+            nn.Linear(d_ff, d_model),
         )
 
 
@@ -69,7 +71,8 @@ class Block(nn.Module):
         self.cross: Any = (
             MultiHeadAttention(d_model, num_heads) if cross else None
         )
-        self.feed_forward = FeedForward(d_model, d_ff or 4 * d_model, phi)
+        hidden = 4 * d_model if d_ff is None else d_ff
+        self.feed_forward = FeedForward(d_model, hidden, phi)
         self.norms = nn.ModuleList(
             nn.LayerNorm(d_model) for _ in range(3 if cross else 2)
         )

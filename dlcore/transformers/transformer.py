@@ -4,7 +4,7 @@ from jaxtyping import Bool, Float, Int, Int64
 
 from dlcore._torch import Tensor, nn, torch
 from dlcore.checks import check, check_whole
-from dlcore.recurrence.recurrent import until
+from dlcore.recurrence.recurrent import length_mask
 from dlcore.recurrence.vocabulary import check_tokens
 from dlcore.transformers.attention import causal_mask
 from dlcore.transformers.blocks import Cache, Stack
@@ -89,7 +89,7 @@ class Transformer(nn.Module):
         check_tokens("Transformer: x", x, self.read.num_embeddings)
         mask = None
         if lengths is not None:
-            mask = until(lengths, x.shape[1], "Transformer")[:, None]
+            mask = length_mask(lengths, x.shape[1], "Transformer")[:, None]
         return self.encoder(self._enter(self.read, x), mask), mask
 
     def begin(

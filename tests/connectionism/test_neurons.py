@@ -12,7 +12,7 @@ from scipy.special import expit
 
 from dlcore.connectionism.neurons import (
     Neuron,
-    corners,
+    all_inputs,
     heaviside,
     identity,
     normal_form,
@@ -131,7 +131,7 @@ GATES = {  # truth tables at 00, 01, 10, 11
 @pytest.mark.parametrize(("table", "unit"), GATES.items())
 def test_gates_by_hand(table, unit):
     w, theta = np.array(unit[0], dtype=float), unit[1]
-    assert tuple(plus_minus_unit(w, theta, corners(2))) == table
+    assert tuple(plus_minus_unit(w, theta, all_inputs(2))) == table
 
 
 def test_a_veto_is_not_a_minus_sign():
@@ -144,7 +144,7 @@ def test_a_veto_is_not_a_minus_sign():
 @pytest.mark.parametrize("unit", [plus_minus_unit, veto_unit])
 @given(n=BITS, m=st.integers(0, 4), seed=st.integers(0, 999))
 def test_a_layer_is_its_units(unit, n, m, seed):
-    rng, X = default_rng(seed), corners(n)
+    rng, X = default_rng(seed), all_inputs(n)
     w = rng.choice([-1.0, 1.0], size=(m, n))
     theta = rng.integers(-n, n + 1, size=m).astype(float)
     for j, answers in enumerate(unit(w, theta, X).T):
@@ -178,20 +178,20 @@ def test_what_is_reachable_is_closed_under_renaming_the_inputs(unit):
     tables = reachable(3, unit)
     for order in permutations(range(3)):
         index = np.ravel_multi_index(
-            corners(3)[:, order].astype(int).T, (2, 2, 2)
+            all_inputs(3)[:, order].astype(int).T, (2, 2, 2)
         )
         assert {tuple(np.array(t)[index].tolist()) for t in tables} == set(
             tables
         )
     for table, (w, theta) in tables.items():
-        assert tuple(unit(w, theta, corners(3))) == table
+        assert tuple(unit(w, theta, all_inputs(3))) == table
 
 
 def test_corners_count_in_binary():
-    assert corners(0).shape == (1, 0)
+    assert all_inputs(0).shape == (1, 0)
     for n in range(1, 7):
         weights = 2 ** np.arange(n)[::-1]
-        assert_array_equal(corners(n) @ weights, np.arange(2**n))
+        assert_array_equal(all_inputs(n) @ weights, np.arange(2**n))
 
 
 @given(n=st.integers(0, 6), seed=st.integers(0, 999))
@@ -199,14 +199,14 @@ def test_normal_form_computes_every_table(n, seed):
     rng = default_rng(seed)
     table = (rng.random(2**n) < rng.random()).astype(float)
     w, theta = normal_form(table)
-    hidden = plus_minus_unit(w, theta, corners(n))
+    hidden = plus_minus_unit(w, theta, all_inputs(n))
     assert_array_equal(hidden.sum(axis=1), table)  # one unit for each 1
     assert (hidden.sum(axis=0) == 1).all()
     output = plus_minus_unit(np.ones(len(w)), 1.0, hidden)
     assert_array_equal(output, table)
 
 
-TWO = corners(2)
+TWO = all_inputs(2)
 REFUSALS = [
     (
         lambda: plus_minus_unit(np.array([1.0, 0.5]), 1.0, TWO),
@@ -220,7 +220,7 @@ REFUSALS = [
         lambda: veto_unit(np.ones(2), 1.0, -TWO),
         r"veto_unit: X must hold only the bits 0 and 1; got \[-1. -0.\]",
     ),
-    (lambda: corners(40), r"corners: n must lie in 0\.\.16; got 40"),
+    (lambda: all_inputs(40), r"all_inputs: n must lie in 0\.\.16; got 40"),
     (lambda: normal_form(np.ones(3)), r"2\*\*n entries; got shape \(3,\)"),
     (lambda: normal_form(np.ones(0)), r"2\*\*n entries; got shape \(0,\)"),
     (lambda: normal_form(TWO), r"2\*\*n entries; got shape \(4, 2\)"),

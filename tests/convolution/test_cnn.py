@@ -10,14 +10,14 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from dlcore.convolution.cnn import (
     SHRINK,
-    Step,
+    LayerCost,
     as_table,
     classifier,
-    dense,
+    conv_stack,
     feature_maps,
+    he_linear,
     lenet5,
-    pyramid,
-    seen,
+    rows_seen,
     shape_trace,
 )
 from dlcore.convolution.conv import Conv2d
@@ -109,9 +109,9 @@ def test_lenet5_by_hand():
 
 def test_a_table_has_a_row_for_each_layer_and_the_sums():
     steps = [
-        Step("input", (1, 4, 4), 0, 0),
-        Step("Conv2d", (2, 3, 3), 10, 72),
-        Step("Linear", (1000,), 19_000, 18_000),
+        LayerCost("input", (1, 4, 4), 0, 0),
+        LayerCost("Conv2d", (2, 3, 3), 10, 72),
+        LayerCost("Linear", (1000,), 19_000, 18_000),
     ]
     assert as_table(steps).split("\n") == [
         "layer              shape  parameters  multiply-adds",
@@ -124,7 +124,7 @@ def test_a_table_has_a_row_for_each_layer_and_the_sums():
 
 def test_maps_come_in_the_order_of_work_and_leave_no_trace():
     bend = nn.ReLU()
-    shared = dense(4, 4, fixed())
+    shared = he_linear(4, 4, fixed())
     net = nn.Sequential(shared, bend, shared, bend)
     x = torch.randn(2, 4, generator=fixed(1))
     maps = feature_maps(net, x)
@@ -137,7 +137,7 @@ def test_maps_come_in_the_order_of_work_and_leave_no_trace():
 
 
 def test_maps_are_those_of_each_layer_when_the_next_works_in_place():
-    first = dense(3, 3, fixed())
+    first = he_linear(3, 3, fixed())
     x = torch.tensor([[1.0, -2.0, 3.0], [-1.0, 2.0, -3.0]])
     maps = feature_maps(nn.Sequential(first, nn.ReLU(inplace=True)), x)
     assert torch.equal(maps[0][1], first(x))
@@ -157,7 +157,7 @@ def test_a_trace_changes_nothing_and_counts_torchs_layers_too():
 
 
 def test_a_table_shows_the_work_of_a_layer_that_works_twice():
-    shared = dense(4, 4)
+    shared = he_linear(4, 4)
     table = as_table(shape_trace(nn.Sequential(shared, shared), (4,)))
     works = [row.split()[-1] for row in table.split("\n")[2:]]
     assert works == ["16", "16", "32"]
@@ -168,7 +168,7 @@ class Scaled(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.part, self.scale = dense(4, 4), nn.Parameter(torch.ones(4))
+        self.part, self.scale = he_linear(4, 4), nn.Parameter(torch.ones(4))
 
     def forward(self, x):
         return self.scale * self.part(x)
@@ -180,10 +180,10 @@ def test_a_trace_refuses_parameters_that_it_would_not_count():
 
 
 def test_first_weights_keep_the_scale():
-    layer = dense(500, 400, fixed())
+    layer = he_linear(500, 400, fixed())
     assert abs(layer.weight.var().item() * 500 / 2 - 1) < 0.02
     assert not layer.bias.any()
-    again = dense(500, 400, fixed())
+    again = he_linear(500, 400, fixed())
     assert torch.equal(layer.weight, again.weight)
 
 
@@ -215,7 +215,7 @@ def test_the_outermost_pixels_that_matter_are_the_ones_computed(rng, sizes):
     y = nn.Sequential(*layers)(x)
     i, j = rng.integers(0, y.shape[2:])
     y[0, 0, i, j].backward()
-    fields = [seen(layers, int(place)) for place in (i, j)]
+    fields = [rows_seen(layers, int(place)) for place in (i, j)]
     whole = [first >= 0 and last <= n for first, last in fields]
     for (first, last), inside, axis in zip(fields, whole, (1, 0), strict=True):
         touched = torch.nonzero(x.grad[0, 0].sum(dim=axis))[:, 0].tolist()
@@ -229,32 +229,44 @@ def test_the_outermost_pixels_that_matter_are_the_ones_computed(rng, sizes):
 
 def test_receptive_fields_of_lenet5_by_hand():
     body = list(lenet5(fixed()))[:6]
-    assert seen(body[:1], 3) == (3, 8)
-    assert seen(body[:3], 3) == (6, 12)
-    assert seen(body[:4], 0) == (0, 14)
-    assert seen(body, 4) == (16, 32)
-    padded = pyramid([1, 2, 3], 5, padding=2)
-    assert seen(padded[:4], 0) == (-6, 8)
+    assert rows_seen(body[:1], 3) == (3, 8)
+    assert rows_seen(body[:3], 3) == (6, 12)
+    assert rows_seen(body[:4], 0) == (0, 14)
+    assert rows_seen(body, 4) == (16, 32)
+    padded = conv_stack([1, 2, 3], 5, padding=2)
+    assert rows_seen(padded[:4], 0) == (-6, 8)
 
 
 @pytest.mark.parametrize(
     ("call", "words"),
     [
         (
-            lambda: pyramid([3]),
-            "pyramid: channels must be two or more; got [3]",
+            lambda: conv_stack([3]),
+            "conv_stack: channels must be two or more; got [3]",
         ),
-        (lambda: pyramid([1, 2], shrink="min"), "pyramid: shrink must be one"),
+        (
+            lambda: conv_stack([1, 2], shrink="min"),
+            "conv_stack: shrink must be one",
+        ),
         (
             lambda: classifier((1, 8, 8), [2, 2], [4], 3),
             "the kernel must fit into the padded picture",
         ),
-        (lambda: dense(0, 3), "dense: inputs must be a whole number from 1"),
-        (lambda: dense(3, 0), "dense: outputs must be a whole number from 1"),
-        (lambda: seen([], -1), "seen: place must be a whole number from 0"),
         (
-            lambda: seen([nn.Flatten()], 0),
-            "seen: layers must be convolutions, poolings or ReLUs; got Flatten",
+            lambda: he_linear(0, 3),
+            "he_linear: inputs must be a whole number from 1",
+        ),
+        (
+            lambda: he_linear(3, 0),
+            "he_linear: outputs must be a whole number from 1",
+        ),
+        (
+            lambda: rows_seen([], -1),
+            "rows_seen: place must be a whole number from 0",
+        ),
+        (
+            lambda: rows_seen([nn.Flatten()], 0),
+            "rows_seen: layers must be convolutions, poolings or ReLUs; got Flatten",
         ),
     ],
 )

@@ -8,7 +8,7 @@ from numpy.random import default_rng
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.cluster import KMeans
 
-from dlcore.connectionism.neurons import corners
+from dlcore.connectionism.neurons import all_inputs
 from dlcore.feedforward.clustering import binary_code, kmeans, nearest
 
 SEED = st.integers(0, 2**16)
@@ -41,7 +41,7 @@ def test_kmeans_finds_the_best_of_all_groupings(seed):
 def test_binary_code_finds_the_best_of_all_codes(seed):
     X = lattice(5, 1 + seed % 3, seed)
     for bits in (1, 2):
-        table = np.c_[np.ones(2**bits), corners(bits)]
+        table = np.c_[np.ones(2**bits), all_inputs(bits)]
         best = binary_code(X, bits, default_rng(0), starts=100)
         assert_allclose(best.cost, brute_force(X, table), atol=1e-9)
 
@@ -64,7 +64,7 @@ def test_words_of_bits_are_corners_of_a_parallelotope(X):
     assert_allclose(b + both, first + second, atol=1e-9)
     three = binary_code(X, 3, default_rng(0), 3).words
     W = (three[[4, 2, 1]] - three[0]).T
-    assert_allclose(three, three[0] + corners(3) @ W.T, atol=1e-9)
+    assert_allclose(three, three[0] + all_inputs(3) @ W.T, atol=1e-9)
 
 
 @given(st.builds(lattice, st.integers(2, 8), st.integers(1, 3), SEED))

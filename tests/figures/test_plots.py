@@ -15,12 +15,12 @@ from dlcore.figures.plots import (
     plot_boundary,
     plot_descent,
     plot_graph,
-    plot_image,
+    plot_grey,
     plot_network,
     plot_neuron,
-    plot_picture,
     plot_points,
     plot_polygons,
+    plot_signed,
     plot_simplex,
     plot_timeline,
     plot_volumes,
@@ -109,7 +109,7 @@ def test_zero_weights_draw_no_line(ax):
 
 
 def test_zero_is_paper(ax):
-    (image,) = plot_image(np.zeros((2, 2)), ax, 1.0).images
+    (image,) = plot_signed(np.zeros((2, 2)), ax, 1.0).images
     assert np.allclose(image.cmap(image.norm(0.0))[:3], 1, atol=0.01)
 
 
@@ -139,7 +139,7 @@ def test_events_stand_at_their_years_and_texts_in_rows(ax):
 
 
 def test_a_picture_goes_from_paper_to_ink_in_a_frame(ax):
-    (image,) = plot_picture(np.array([[-1.0, 1.0]]), ax, "one").get_images()
+    (image,) = plot_grey(np.array([[-1.0, 1.0]]), ax, "one").get_images()
     assert image.to_rgba(np.array([-1.0, 1.0]))[:, :3].tolist() == [
         [1] * 3,
         [0] * 3,

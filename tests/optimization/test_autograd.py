@@ -13,11 +13,11 @@ from dlcore.optimization.autograd import (
     Tensor,
     concat,
     cross_entropy,
-    history,
     log_softmax,
     no_grad,
     recorded,
     softmax,
+    topological_order,
 )
 
 ROWS, COLUMNS = np.array([0, 2, 2]), np.array([1, 0, 0])
@@ -53,7 +53,7 @@ UNARY = {
 
 def pair(array):
     """The same array for both libraries."""
-    return Tensor(array.copy(), needs_grad=True), torch.tensor(
+    return Tensor(array.copy(), requires_grad=True), torch.tensor(
         array, requires_grad=True
     )
 
@@ -206,7 +206,7 @@ def test_no_slope_is_zero_also_for_an_infinite_gradient():
 )
 def test_gradients_belong_to_the_point_where_the_value_was_computed(f):
     array = np.random.default_rng(0).normal(size=(3, 4))
-    kept, moved = (Tensor(array, needs_grad=True) for _ in range(2))
+    kept, moved = (Tensor(array, requires_grad=True) for _ in range(2))
     (f(kept) ** 2).sum().backward()
     J = (f(moved) ** 2).sum()
     moved.data = array + 1.0  # another array, not another content
@@ -216,14 +216,14 @@ def test_gradients_belong_to_the_point_where_the_value_was_computed(f):
 
 @given(rng=seeds)
 def test_a_sum_of_costs_has_the_sum_of_gradients(rng):
-    x = Tensor(rng.normal(size=(2, 3)), needs_grad=True)
+    x = Tensor(rng.normal(size=(2, 3)), requires_grad=True)
     (x * x).sum().backward()
     x.exp().sum().backward()  # adds to what is there
     assert_allclose(x.grad, 2 * x.data + np.exp(x.data))
 
 
 def test_by_hand():
-    x, w = Tensor(3.0, needs_grad=True), Tensor(5.0, needs_grad=True)
+    x, w = Tensor(3.0, requires_grad=True), Tensor(5.0, requires_grad=True)
     z = w * x
     J = z * z + z  # z is used three times
     J.backward()
@@ -233,7 +233,7 @@ def test_by_hand():
 
 
 def test_ties_share_and_entries_taken_twice_add():
-    x = Tensor([1.0, 4.0, 4.0], needs_grad=True)
+    x = Tensor([1.0, 4.0, 4.0], requires_grad=True)
     x.max().backward()
     assert_array_equal(x.grad, [0, 0.5, 0.5])
     x.grad = None
@@ -242,7 +242,7 @@ def test_ties_share_and_entries_taken_twice_add():
 
 
 def test_each_leaf_owns_its_gradient():
-    a, b = (Tensor(np.zeros(3), needs_grad=True) for _ in range(2))
+    a, b = (Tensor(np.zeros(3), requires_grad=True) for _ in range(2))
     (a + b).sum().backward()
     a.grad *= 7.0
     assert_array_equal(b.grad, np.ones(3))
@@ -251,7 +251,7 @@ def test_each_leaf_owns_its_gradient():
 @pytest.mark.parametrize("name", UNARY)
 def test_float32_stays_float32(name):
     x = np.linspace(-1, 2, 12, dtype=np.float32).reshape(3, 4)
-    x = Tensor(x, needs_grad=True)
+    x = Tensor(x, requires_grad=True)
     weak = [2, 2.0, np.float64(2), np.array(2.0), np.arange(4), x.data > 0]
     for y in (UNARY[name][0](x), x.max(0), x.mean(1), *(x * w for w in weak)):
         assert y.data.dtype == np.float32
@@ -260,7 +260,7 @@ def test_float32_stays_float32(name):
 
 
 def test_a_gradient_has_the_precision_of_its_tensor():
-    x = Tensor(np.ones(3, np.float32), needs_grad=True)
+    x = Tensor(np.ones(3, np.float32), requires_grad=True)
     (x * np.ones(3)).sum().backward()
     assert x.grad.dtype == np.float32
 
@@ -279,7 +279,7 @@ def test_arrays_of_floats_keep_their_precision():
 
 
 def test_a_shape_may_be_a_tuple_and_parts_to_join_may_be_arrays():
-    x = Tensor(np.arange(6.0), needs_grad=True)
+    x = Tensor(np.arange(6.0), requires_grad=True)
     assert x.reshape((2, 3)).shape == x.reshape(2, -1).shape == (2, 3)
     y = concat(part for part in (np.ones(2), x))
     (y * y).sum().backward()
@@ -294,22 +294,22 @@ def test_truth_is_that_of_the_number():
 
 
 def test_nothing_is_remembered_without_need():
-    x = Tensor(np.ones(3), needs_grad=True)
+    x = Tensor(np.ones(3), requires_grad=True)
     with no_grad():
         y = x * x
     assert not y.edges
-    assert not y.needs_grad
+    assert not y.requires_grad
     with pytest.raises(ValueError, match="shapes"), no_grad():
         x + np.ones(2)
-    assert (x * x).needs_grad  # also after an error inside
+    assert (x * x).requires_grad  # also after an error inside
     assert not (Tensor(1.0) * Tensor(2.0)).edges
 
 
 def test_history_is_in_order_and_holds_each_tensor_once():
-    x = Tensor(2.0, needs_grad=True)
+    x = Tensor(2.0, requires_grad=True)
     y = x * x
     z = y + y * x
-    order = history(z)
+    order = topological_order(z)
     place = {id(t): i for i, t in enumerate(order)}
     assert len(place) == len(order) == 4
     for t in order:
@@ -318,7 +318,7 @@ def test_history_is_in_order_and_holds_each_tensor_once():
 
 
 def test_a_long_chain_needs_no_recursion_and_leaves_no_rubbish():
-    x = Tensor(1.0, needs_grad=True)
+    x = Tensor(1.0, requires_grad=True)
     y = x
     for _ in range(5000):
         y = y * 1.0
@@ -335,7 +335,7 @@ def test_a_long_chain_needs_no_recursion_and_leaves_no_rubbish():
 
 @pytest.mark.usefixtures("unchecked")
 def test_refusals():
-    x = Tensor(np.ones((2, 3)), needs_grad=True)
+    x = Tensor(np.ones((2, 3)), requires_grad=True)
     for act, message in [
         (lambda: Tensor(x), "Tensor: data must be numbers or an array"),
         (lambda: Tensor(None), "Tensor: data must be real numbers; got object"),
@@ -408,7 +408,7 @@ def test_refusals():
     data = np.array([[1.0], [np.nan]])
     for cost, place in [
         ((data @ x[:1]).sum(), r"matmul of shape \(2, 3\)"),
-        (Tensor(np.nan, needs_grad=True) * 2.0, r"leaf of shape \(\)"),
+        (Tensor(np.nan, requires_grad=True) * 2.0, r"leaf of shape \(\)"),
     ]:
         message = f"got nan. Look at the {place}, and at its data"
         with pytest.raises(ValueError, match=message):
@@ -416,7 +416,7 @@ def test_refusals():
 
 
 def test_a_recorded_graph_has_each_tensor_once_and_an_edge_per_use():
-    x = Tensor(2.0, needs_grad=True)
+    x = Tensor(2.0, requires_grad=True)
     y = x * x
     z = y + y * x
     tensors, edges = recorded(z)

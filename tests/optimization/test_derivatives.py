@@ -64,7 +64,7 @@ def test_one_program_runs_forwards_and_backwards(seed):
         z = X @ W
         return (z**2 * z.tanh() - z.relu() / (1 + z.exp())).sum()
 
-    tensor = Tensor(W, needs_grad=True)
+    tensor = Tensor(W, requires_grad=True)
     cost(tensor).backward()
     assert jacobian(cost, W).shape == (3, 2)
     assert np.allclose(jacobian(cost, W), tensor.grad, rtol=1e-12, atol=1e-12)

@@ -108,7 +108,7 @@ def test_state_brings_a_model_back(rng):
 
 def test_dropout_keeps_the_mean_while_training_and_rests_in_use():
     model = Sequential(Dropout(0.25, np.random.default_rng(0)))
-    x = Tensor(np.ones((1000, 200)), needs_grad=True)
+    x = Tensor(np.ones((1000, 200)), requires_grad=True)
     y = model(x)
     y.sum().backward()
     assert_array_equal(np.unique(y.data), [0, 1 / 0.75])

@@ -25,7 +25,7 @@ def pull_back(layer, x, delta):
         x = torch.tensor(x, requires_grad=True)
         y, delta = layer(x), torch.tensor(delta)
     else:
-        x = Tensor(x, needs_grad=True)
+        x = Tensor(x, requires_grad=True)
         y = layer(x)
     (y * delta).sum().backward()
     return (y.detach().numpy() if isinstance(y, torch.Tensor) else y.data), x

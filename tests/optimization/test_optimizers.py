@@ -473,7 +473,7 @@ def test_arrays_take_gradients_from_a_generator_and_carry_none():
 
 @pytest.mark.usefixtures("unchecked")
 def test_a_tensor_is_trained():
-    x = Tensor(np.array([3.0, -2.0]), needs_grad=True)
+    x = Tensor(np.array([3.0, -2.0]), requires_grad=True)
     rule = Nesterov([x], lr=0.1)
     for _ in range(200):
         rule.zero_grad()

@@ -19,7 +19,7 @@ THEIRS = {
 
 def both_ways(ours, theirs, W, x, rng):
     """Values and gradients by x and W, ours and those of torch."""
-    a, b = Tensor(x, needs_grad=True), torch.tensor(x, requires_grad=True)
+    a, b = Tensor(x, requires_grad=True), torch.tensor(x, requires_grad=True)
     w = torch.tensor(W.data, requires_grad=True)
     y, z = ours(a), theirs(b, torch.tanh(b @ w.T))
     delta = rng.normal(size=y.shape)
@@ -48,7 +48,7 @@ def test_residual_equals_torch(rng, scale):
 
 
 def test_max_shares_the_gradient_of_equal_entries():
-    x = Tensor([[1.0, -2.0]], needs_grad=True)
+    x = Tensor([[1.0, -2.0]], requires_grad=True)
     Skip(Tensor.abs, "max")(x).sum().backward()
     assert_array_equal(x.grad, [[0.5 + 0.5, -1]])
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from dlcore.recurrence.bptt import (
-    BENDS,
+    NONLINEARITIES,
     bptt,
     jacobians,
     lyapunov,
@@ -19,7 +19,7 @@ from dlcore.recurrence.bptt import (
 )
 
 sizes = st.integers(1, 5)
-bends = st.sampled_from([*BENDS])
+bends = st.sampled_from([*NONLINEARITIES])
 
 
 def drawn(rng, B, T, D, H):
@@ -32,7 +32,7 @@ def drawn(rng, B, T, D, H):
 
 @given(seeds, sizes, sizes, sizes, sizes, bends)
 def test_gradients_are_those_of_autograd(rng, B, T, D, H, name):
-    bend = BENDS[name]
+    bend = NONLINEARITIES[name]
     U, V, b, x, start = drawn(rng, B, T, D, H)
     h = states(U, V, b, x, bend, start)
     g = torch.tensor(rng.normal(size=(B, T, H)))
@@ -77,7 +77,7 @@ def test_truncation_is_a_detached_state(rng, H, T, block):
 
 @given(seeds, sizes, sizes, sizes, bends)
 def test_products_are_derivatives_of_the_last_state(rng, B, T, H, name):
-    bend = BENDS[name]
+    bend = NONLINEARITIES[name]
     U, V, b, x, start = (p.detach() for p in drawn(rng, B, T, 2, H))
     h = states(U, V, b, x, bend, start)
     P = products(jacobians(U, h, bend))
@@ -97,7 +97,7 @@ def test_products_are_derivatives_of_the_last_state(rng, B, T, H, name):
 
 @given(seeds, sizes, sizes, bends)
 def test_norms_stay_below_the_bound(rng, T, H, name):
-    bend = BENDS[name]
+    bend = NONLINEARITIES[name]
     U, V, b, x, start = (p.detach() for p in drawn(rng, 2, T, 2, H))
     A = jacobians(U, states(U, V, b, x, bend, start), bend)
     factor = bend.steepest * torch.linalg.matrix_norm(U, 2)
@@ -129,7 +129,7 @@ def test_two_steps_by_hand():
     # h_1 = 2·1 + 1 = 3, h_2 = 2·3 + 1 = 7; dh_2/du = h_1 + u h_0 = 5
     one = torch.ones(1, 1, dtype=torch.float64)
     x, zero = torch.ones(1, 2, 1, dtype=torch.float64), 0 * one[0]
-    bend = BENDS["identity"]
+    bend = NONLINEARITIES["identity"]
     h = states(2 * one, one, zero, x, bend, start=one)
     assert h.flatten().tolist() == [1, 3, 7]
     g = torch.tensor([[[0.0], [1.0]]], dtype=torch.float64)

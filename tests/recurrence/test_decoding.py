@@ -72,6 +72,12 @@ def test_full_nucleus_keeps_a_hair():
     assert nucleus(logits, 0.999).tolist() == [0.0, -INF, -INF]
 
 
+@pytest.mark.parametrize("p", [1e-30, 1e-9])
+def test_smallest_nucleus_is_the_best_token(p):
+    logits = torch.linspace(0, 1, 5000)
+    assert nucleus(logits, p).isfinite().nonzero().tolist() == [[4999]]
+
+
 def test_rules_can_follow_each_other():
     both = nucleus(top_k(HALVES, 2), 0.6)
     assert both.isfinite().tolist() == [False, True, False]

@@ -15,7 +15,6 @@ from torch import nn
 from dlcore.recurrence.cooccurrence import (
     cooccurrence,
     factor,
-    noise,
     pairs,
     pmi,
     ppmi,
@@ -174,13 +173,6 @@ def test_bags_are_those_of_scikit_learn():
         assert ours.tolist() == theirs.transform([text]).toarray().tolist()
 
 
-def test_noise_is_flatter_than_the_counts():
-    counts = torch.tensor([0.0, 1, 16])
-    assert noise(counts).tolist() == pytest.approx([0, 1 / 9, 8 / 9])
-    assert noise(counts, 1.0).tolist() == pytest.approx([0, 1 / 17, 16 / 17])
-    assert noise(counts, 0.0).tolist() == pytest.approx([0, 0.5, 0.5])
-
-
 def refusals():
     text = torch.tensor([0, 1, 2])
     table = torch.ones(3, 2)
@@ -204,7 +196,6 @@ def refusals():
         (lambda: cosine(table, torch.zeros(1, 2)), "must not be zero"),
         (lambda: neighbours(table, text, 3), "at most 2, the others; got 3"),
         (lambda: bag_of_words(text[None], 2), "0 and 1, .* got 2"),
-        (lambda: noise(torch.zeros(2)), "not all zero"),
     ]
 
 

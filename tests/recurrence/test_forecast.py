@@ -90,6 +90,19 @@ def test_forecast_is_causal_and_scales(kind):
     assert torch.allclose(10 * mu, ten, atol=1e-4)
 
 
+@pytest.mark.parametrize(
+    ("kind", "least", "power"),
+    [("gaussian", 1e-4, 1.0), ("negative binomial", 1e-6, -0.5)],
+)
+def test_spread_grows_with_a_power_of_the_scale(kind, least, power):
+    net = network(kind)
+    h = torch.randn(5, net.W.shape[1]).to(net.W.dtype)
+    nu = torch.tensor([1.0, 2, 4, 9, 100]).to(h.dtype)
+    one = torch.ones_like(nu)
+    spread = net.head(h, nu)[1] - least
+    assert torch.allclose(spread, nu**power * (net.head(h, one)[1] - least))
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_first_step_of_samples_has_the_parameters(kind):
     z, x = series(2)

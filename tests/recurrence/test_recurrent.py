@@ -26,8 +26,8 @@ from dlcore.recurrence.recurrent import (
     CoupledLSTM,
     PeepholeLSTM,
     Stacked,
-    turned,
-    until,
+    length_mask,
+    reversed_within,
 )
 
 PAIRS = {RNN: nn.RNN, LSTM: nn.LSTM, GRU: nn.GRU}
@@ -114,7 +114,7 @@ def test_padding_changes_nothing_and_gets_nothing(kind, rng, lengths):
         randomised(kind(3, 2).double(), rng),
     )
     x = normal(rng, len(lengths), 6, 3)
-    mask = until(torch.tensor(lengths), 6)
+    mask = length_mask(torch.tensor(lengths), 6)
     spoiled = x.detach().clone()
     spoiled[~mask] = float("nan")
     spoiled.requires_grad_()
@@ -324,11 +324,11 @@ def test_first_weights_come_from_the_generator():
 
 def test_turned_sequences_keep_their_padding():
     x = torch.tensor([[1.0, 2.0, 3.0], [1.0, 2.0, 9.0]])[:, :, None]
-    assert turned(x, torch.tensor([3, 2])).squeeze(2).tolist() == [
+    assert reversed_within(x, torch.tensor([3, 2])).squeeze(2).tolist() == [
         [3.0, 2.0, 1.0],
         [2.0, 1.0, 9.0],
     ]
-    assert torch.equal(turned(x), x.flip(1))
+    assert torch.equal(reversed_within(x), x.flip(1))
 
 
 X, LENGTHS = torch.zeros(2, 5, 3), torch.tensor([5, 0])
@@ -346,13 +346,13 @@ X, LENGTHS = torch.zeros(2, 5, 3), torch.tensor([5, 0])
         (lambda: RNN(3, 4)(X, torch.tensor([True, True])), "got torch.bool of the shape (2,)"),
         (lambda: RNN(3, 4)(X, torch.tensor([[5], [2]])), "got torch.int64 of the shape (2, 1)"),
         (lambda: RNN(3, 4)(X, torch.tensor([5])), "RNN: lengths must be as many as the sequences, 2; got 1"),
-        (lambda: turned(X, torch.tensor([5])), "turned: lengths must be as many as the sequences, 2; got 1"),
+        (lambda: reversed_within(X, torch.tensor([5])), "turned: lengths must be as many as the sequences, 2; got 1"),
         (lambda: LSTM(3, 4)(X, state=(X[:, 0],)), "LSTM: state must have 2 of the shape (2, 4); got [(2, 3)]"),
         (lambda: RNN(0, 4), "RNN: inputs must be a whole number from 1 on; got 0"),
         (lambda: GRU(3, 0), "GRU: hidden must"),
         (lambda: GRU(3, 4, reset="never"), "GRU: reset must be one of ('after', 'before'); got 'never'"),
         (lambda: Stacked([]), "Stacked: layers must not be empty"),
-        (lambda: turned(X, LENGTHS), "turned: lengths must lie between 1 and 5"),
+        (lambda: reversed_within(X, LENGTHS), "turned: lengths must lie between 1 and 5"),
     ],
 )  # fmt: skip
 @pytest.mark.usefixtures("unchecked")

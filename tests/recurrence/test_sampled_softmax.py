@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
 from dlcore.recurrence.sampled_softmax import (
-    Noise,
+    AliasSampler,
     anchored_loss,
     importance_loss,
     importance_weights,
@@ -32,17 +32,17 @@ def simplex(rng, C):
 @given(st.lists(st.floats(1e-6, 1e6), min_size=1, max_size=50))
 def test_cells_give_the_probabilities(weights):
     weights = torch.tensor(weights, dtype=torch.float64)
-    noise = Noise(weights)
+    noise = AliasSampler(weights)
     assert torch.allclose(noise.probabilities(), weights / weights.sum())
     assert torch.allclose(noise.log_q.exp(), weights / weights.sum())
 
 
 def test_noise_by_hand():
-    noise = Noise(torch.tensor([16.0, 81.0]), power=0.75)
+    noise = AliasSampler(torch.tensor([16.0, 81.0]), power=0.75)
     assert torch.allclose(
         noise.log_q.exp(), torch.tensor([8, 27]).double() / 35
     )
-    flat = Noise(torch.tensor([1.0, 9.0, 5.0]), power=0)
+    flat = AliasSampler(torch.tensor([1.0, 9.0, 5.0]), power=0)
     assert torch.allclose(flat.log_q.exp(), torch.full((3,), 1 / 3).double())
     drawn = noise.draw(5000, 2, generator=torch.Generator().manual_seed(0))
     assert drawn.shape == (5000, 2)
@@ -161,13 +161,13 @@ def test_losses_by_hand():
 @pytest.mark.usefixtures("unchecked")
 def test_refusals():
     with pytest.raises(ValueError, match="at least one class"):
-        Noise(torch.zeros(0))
+        AliasSampler(torch.zeros(0))
     with pytest.raises(ValueError, match="never pushed down"):
-        Noise(torch.tensor([1.0, 0.0]))
+        AliasSampler(torch.tensor([1.0, 0.0]))
     with pytest.raises(ValueError, match="finite"):
-        Noise(torch.tensor([1.0, torch.inf]))
+        AliasSampler(torch.tensor([1.0, torch.inf]))
     with pytest.raises(ValueError, match="whole number"):
-        Noise(torch.ones(2)).draw(-1)
+        AliasSampler(torch.ones(2)).draw(-1)
     with pytest.raises(ValueError, match="at least one draw"):
         importance_weights(torch.zeros(2, 0), torch.zeros(2, 0))
     with pytest.raises(ValueError, match="draws for the 3 scores"):

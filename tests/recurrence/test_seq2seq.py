@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from dlcore.recurrence.recurrent import GRU, LSTM, RNN, until
+from dlcore.recurrence.recurrent import GRU, LSTM, RNN, length_mask
 from dlcore.recurrence.seq2seq import AdditiveAttention, Seq2Seq
 
 sizes = st.integers(1, 4)
@@ -119,7 +119,7 @@ def test_gradients_agree_with_differences():
 @given(seeds, st.lists(st.integers(1, 5), min_size=1, max_size=4))
 def test_masked_places_have_no_weight_and_no_gradient(rng, lengths):
     attention = layer(rng, 2, 3, 4)
-    mask = until(torch.tensor(lengths), 5)
+    mask = length_mask(torch.tensor(lengths), 5)
     s, h = normal(rng, len(lengths), 2), normal(rng, len(lengths), 5, 3)
     spoiled = h.detach().clone()
     spoiled[~mask] = torch.nan

@@ -159,6 +159,10 @@ X = torch.ones(1, 2, 8)
         (lambda: Block(9, 2), "d_model must be a multiple of num_heads = 2"),
         (lambda: Stack(0, 8, 2), "num_layers must be a whole number from 1"),
         (lambda: FeedForward(8, 0), "d_ff must be a whole number from 1 on"),
+        (
+            lambda: Block(8, 2, d_ff=0),
+            "d_ff must be a whole number from 1 on",
+        ),
         (lambda: Block(8, 2)(X, causal_mask(3)), "mask must fit the scores"),
         (lambda: Block(8, 2)(X[0]), "X must have the axes (B, T, 8)"),
     ],

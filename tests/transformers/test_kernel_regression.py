@@ -12,6 +12,7 @@ from sklearn.neighbors import KernelDensity, RadiusNeighborsRegressor
 
 from dlcore.transformers.kernel_regression import (
     KERNELS,
+    boxcar,
     epanechnikov,
     predict,
     weights,
@@ -133,3 +134,7 @@ K, V = np.zeros((2, 1)), np.zeros(2)
 def test_refusals(call, message, unchecked):
     with pytest.raises(ValueError, match=re.escape(message)):
         call()
+
+
+def test_boxcar_has_its_border():
+    assert boxcar(np.array([-1.0, 1.0, np.nextafter(1, 2)])).tolist() == [1, 1, 0]
