@@ -71,6 +71,15 @@ def normal(
     return rng.normal(0, sqrt(variance), size=tuple(shape))
 
 
+def uniform(
+    shape: Shape, variance: float, rng: Generator
+) -> Float[ndarray, "*shape"]:
+    r"""Draw from :math:`[-a, a]` with :math:`a = \sqrt{3v}`, whose variance is :math:`v`."""
+    _check_draw("uniform", shape, variance)
+    a = sqrt(3 * variance)
+    return rng.uniform(-a, a, size=tuple(shape))
+
+
 def initialize(
     network: Network, rule: Callable[[Shape], float], rng: Generator
 ) -> Network:

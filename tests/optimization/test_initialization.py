@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 import torch
 from draws import seeds
@@ -18,6 +19,7 @@ from dlcore.optimization.initialization import (
     initialize,
     lecun,
     normal,
+    uniform,
     xavier,
 )
 
@@ -32,7 +34,7 @@ def test_fans_are_those_of_torch(shape):
     assert fans(shape) == theirs
 
 
-@pytest.mark.parametrize("draw", [normal])
+@pytest.mark.parametrize("draw", [normal, uniform])
 @pytest.mark.parametrize(
     ("rule", "theirs"),
     [
@@ -62,6 +64,12 @@ def test_each_rule_keeps_what_it_promises(n, m):
     assert n * he((m, n)) / 2 == pytest.approx(1)
     assert (n + m) / 2 * xavier((m, n)) == pytest.approx(1)
     assert xavier((m, n)) == pytest.approx(xavier((n, m)))
+
+
+@given(st.floats(0, 100), seeds)
+def test_uniform_weights_stay_within_their_bound(variance, rng):
+    W = uniform((30, 5), variance, rng)
+    assert np.abs(W).max() <= math.sqrt(3 * variance)
 
 
 def test_variances_by_hand():
@@ -107,7 +115,7 @@ REFUSALS = [
     ),
     (lambda: he((3, 2), math.inf), r"he: leak must be finite; got inf"),
     (lambda: normal((3, 2), -1.0, RNG), r"normal: variance must .*; got -1.0"),
-    (lambda: normal((3, 2), math.nan, RNG), r"normal: variance .*; got nan"),
+    (lambda: uniform((3, 2), math.nan, RNG), r"uniform: variance .*; got nan"),
 ]
 
 
