@@ -22,7 +22,7 @@ from classroom.assignment import is_test, role
 from classroom.autograded import build, changed, harmless
 from classroom.course import ASSIGNMENTS, BOOK, enrol
 from classroom.facts import WAITS, Facts, Task
-from classroom.feedback import UNCHANGED, WRITTEN, feedback
+from classroom.feedback import SIMPLIFIED, UNCHANGED, WRITTEN, feedback
 from classroom.gradebook import record
 from classroom.printer import Limits, Printer
 from classroom.reading import Cell, Submission
@@ -282,7 +282,8 @@ def test_formgrader_makes_no_link_of_a_students_text(text):
 def test_text_that_breaks_the_converter_is_shown_as_it_is(course, solved):
     enter(course, "ann", with_text(solved, BREAKS_THE_STACK))
     enter(course, "bob", with_text(solved, "$x^2$"))
-    assert written(course, jobs=1) == {"ann": WRITTEN, "bob": WRITTEN}
+    assert written(course, jobs=1) == {"ann": SIMPLIFIED, "bob": WRITTEN}
+    assert written(course) == {"ann": UNCHANGED, "bob": UNCHANGED}
     html = page_of(course, "ann").read_text(encoding="utf-8")
     assert f">{BREAKS_THE_STACK}</pre>" in html
     assert "17 of 17 points so far" in one_line(read(course, "ann"))
@@ -305,10 +306,11 @@ def test_text_that_takes_too_much_is_shown_as_it_is(text, limits):
     facts = Facts("Title", "Ann", "", "", "graded", "", tasks, notebook)
     printer = Printer(limits)
     try:
-        page = printer.print(facts, "digest")
+        page, simple = printer.print(facts, "digest")
     finally:
         printer.close()
     assert f'<div class="text yours"><pre tabindex="0">{text[:100]}' in page
+    assert simple
     assert "Hebb" in page
 
 
