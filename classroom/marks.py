@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from classroom.course import Course, Person
 from classroom.gradebook import Sheet, sheets
-from classroom.reading import MISSING, is_there
+from classroom.reading import MISSING, examine, is_there
 from classroom.results import Result, load
 from dlcore._check import check
 
@@ -138,8 +138,9 @@ def _line(row: Row, tasks: Iterable[str]) -> list[str | float]:
 
 def _unseen(course: Course, assignment: str, student: str) -> Result:
     """Return the result of a submission that was not graded, or is not there."""
-    there = is_there(course, assignment, student)
-    return Result(student, NOT_RUN if there else MISSING)
+    if is_there(course, assignment, student):
+        return Result(student, NOT_RUN)
+    return Result(student, MISSING, examine(course, assignment, student).note)
 
 
 def _row(

@@ -24,6 +24,7 @@ from classroom.course import ASSIGNMENTS, BOOK, enrol
 from classroom.facts import WAITS, Facts, Task
 from classroom.feedback import SIMPLIFIED, UNCHANGED, WRITTEN, feedback
 from classroom.gradebook import record
+from classroom.page import MEANING
 from classroom.printer import Limits, Printer
 from classroom.reading import Cell, Submission
 from classroom.results import Result, save
@@ -224,6 +225,12 @@ def test_page_explains_a_status(course, solved, empty):
     assert "It is a recipe." in text
     assert "– Not graded 0 of 2" in text
     assert "Your notebook" not in text
+
+
+def test_page_explains_every_status():
+    known = re.search(r"status: (.*?)\.", Result.__doc__, re.S)[1]
+    named = set(re.split(r",\s+|\s+or\s+", known))
+    assert named - {"graded", "missing", "not graded"} == {*MEANING}
 
 
 def test_page_loads_and_runs_nothing(course, solved):
