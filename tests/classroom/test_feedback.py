@@ -11,7 +11,6 @@ from itertools import pairwise
 
 import nbformat
 import pytest
-from conftest import ASSIGNMENT as NAME
 from nbconvert.filters import markdown2html
 from students import answer, find
 
@@ -30,6 +29,7 @@ from classroom.reading import Cell, Submission
 from classroom.results import Result, save
 from dlcore.answers import NOT_WRITTEN
 
+NAME = "connectionism"
 NAMES = sorted(file.stem for file in ASSIGNMENTS.glob("*.ipynb"))
 WRITTEN_ANSWER = "no-unit"
 HOSTILE = (
