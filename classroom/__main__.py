@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -91,10 +92,9 @@ def run_grade(options: argparse.Namespace) -> int:
 
 def run_feedback(options: argparse.Namespace) -> int:
     """Write a page with marks, results and hints for each student."""
-    from classroom.feedback import UNCHANGED, WRITTEN, feedback
+    from classroom.feedback import SIMPLIFIED, UNCHANGED, WRITTEN, feedback
 
-    count = dict.fromkeys((WRITTEN, UNCHANGED), 0)
-    failed = 0
+    given = Counter({WRITTEN: 0, UNCHANGED: 0})
     for student, page, what in feedback(
         _course(options),
         options.assignment,
@@ -102,16 +102,15 @@ def run_feedback(options: argparse.Namespace) -> int:
         options.again,
         options.jobs,
     ):
+        given[what if page else "failed"] += 1
         if page is None:
             print(f"{student}: no page. {what}")
-            failed += 1
-            continue
-        count[what] += 1
-        if what == WRITTEN:
+        elif what == SIMPLIFIED:
+            print(f"{page}: simplified, it takes too much to typeset it")
+        elif what == WRITTEN:
             print(page)
-    said = [f"{number} {what}" for what, number in count.items()]
-    print(", ".join([*said, *([f"{failed} failed"] if failed else [])]))
-    return int(failed > 0)
+    print(", ".join(f"{count} {what}" for what, count in given.items()))
+    return int("failed" in given)
 
 
 def run_marks(options: argparse.Namespace) -> int:

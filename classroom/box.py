@@ -187,18 +187,22 @@ class Box:
         """
         watch = self._watch(patience)
         while b"\n" not in self._buffer:
-            while _ready(self._out, selectors.EVENT_READ):
-                part = os.read(self._out, 1 << 16)
-                self._buffer += part
-                if not part or len(self._buffer) > MAX_LINE:
-                    raise Crashed
-                if b"\n" in part:
-                    break
-            else:
+            _ready(self._out, selectors.EVENT_READ)
+            if not self._read():
                 watch.look()
         line, _, self._buffer = self._buffer.partition(b"\n")
         self._started = True
         return _parse(line)
+
+    def _read(self) -> bool:
+        """Read what has arrived; tell whether there is a whole line."""
+        with suppress(BlockingIOError):
+            while b"\n" not in self._buffer:
+                part = os.read(self._out, 1 << 16)
+                self._buffer += part
+                if not part or len(self._buffer) > MAX_LINE:
+                    raise Crashed
+        return b"\n" in self._buffer
 
     def _watch(self, patience: float = 1.0) -> "_Watch":
         inside = self._boxed and self._started
@@ -257,7 +261,7 @@ class _Watch:
     def look(self) -> None:
         """Raise ``Stopped`` if the box has used too much since the first look."""
         now = time.monotonic()
-        if now - self.last < TICK:
+        if now - self.last < TICK and now < self.end:
             return
         self.end += max(now - self.last - STALL, 0.0)
         self.last = now

@@ -37,7 +37,8 @@ SETTINGS = '''\
 """Settings of nbgrader for this course. Its exchange and its formgrader work as usual.
 
 Grade with `python -m classroom grade`: it runs students' code in a box. What follows
-keeps `nbgrader autograde`, which does not, from running it, or from removing anything.
+keeps `nbgrader autograde`, which does not, from running it, or from removing anything, and
+`nbgrader generate_feedback` from replacing the pages of `python -m classroom feedback`.
 """
 
 from nbconvert.exporters import NotebookExporter
@@ -45,12 +46,13 @@ from nbconvert.exporters import NotebookExporter
 
 class Refuse(NotebookExporter):
     def __init__(self, *args, **kwargs):
-        raise RuntimeError("Grade with: python -m classroom grade")
+        raise RuntimeError("Use: python -m classroom grade, or feedback")
 
 
 c = get_config()
 c.CourseDirectory.course_id = {course!r}
 c.Autograde.exporter_class = Refuse
+c.GenerateFeedback.exporter_class = Refuse
 '''
 
 

@@ -26,7 +26,7 @@ from classroom.facts import (
     Task,
 )
 from classroom.gradebook import Entry, Sheet, sheets
-from classroom.printer import Limits, Printer
+from classroom.printer import Printer
 from classroom.reading import CORRUPT, REFUSED
 from classroom.results import GRADED, Result, load
 from classroom.submissions import write_whole
@@ -37,7 +37,7 @@ CODE = ("facts.py", "page.css", "page.py", "typeset.py")  # what makes a page
 DIGEST = re.compile(r'<meta name="digest" content="(\w+)">')
 HEADING = re.compile(r"^#+ +(.*?)(?: *\([^()]*points?[^()]*\))?$", re.M)
 
-WRITTEN, UNCHANGED = "written", "unchanged"
+WRITTEN, SIMPLIFIED, UNCHANGED = "written", "simplified", "unchanged"
 UNREAD = (CORRUPT, REFUSED)  # there is no notebook to show
 
 
@@ -47,7 +47,7 @@ class Given(NamedTuple):
     Attributes:
         student: the id of the student.
         page: the page, ``None`` if there is none.
-        what: written, unchanged, or why there is no page.
+        what: written, simplified, unchanged, or why there is no page.
     """
 
     student: str
@@ -75,7 +75,6 @@ def feedback(
     students: Sequence[str] = (),
     again: bool = False,
     jobs: int = 2,
-    limits: Limits | None = None,
 ) -> Iterator[Given]:
     """Write the pages of students whose submissions were graded.
 
@@ -85,12 +84,11 @@ def feedback(
         students: whose pages to write, by default everyone's.
         again: write also what has not changed.
         jobs: how many pages to make at a time.
-        limits: what one page may use.
 
     Yields:
         What became of each page, in order.
     """
-    press = _Press(course, assignment, again, limits or Limits())
+    press = _Press(course, assignment, again)
     waiting: deque[Future[Given] | Given] = deque()
     with ThreadPoolExecutor(jobs) as pool:
         try:
@@ -114,13 +112,10 @@ def graded(course: Course, assignment: str) -> list[str]:
 class _Press:
     """Everything that the pages of one assignment need."""
 
-    def __init__(
-        self, course: Course, assignment: str, again: bool, limits: Limits
-    ) -> None:
+    def __init__(self, course: Course, assignment: str, again: bool) -> None:
         self._course = course
         self._assignment = assignment
         self._again = again
-        self._limits = limits
         self._outline = outline(course.notebook("release", assignment))
         with course.gradebook() as gradebook:
             self._sheets = sheets(gradebook, assignment)
@@ -159,15 +154,15 @@ class _Press:
         try:
             printer = self._idle.get_nowait()
         except queue.Empty:
-            printer = Printer(self._limits)
+            printer = Printer()
         try:
-            made = printer.print(facts, digest)
+            made, simple = printer.print(facts, digest)
             write_whole(file, made.encode("utf-8", "replace"))
         except (ValueError, OSError) as error:
             return Given(student, None, str(error))
         finally:
             self._idle.put(printer)
-        return Given(student, file, WRITTEN)
+        return Given(student, file, SIMPLIFIED if simple else WRITTEN)
 
     def _facts(self, student: str) -> Facts:
         """Gather what is known about a submission."""
@@ -180,11 +175,12 @@ class _Press:
         assert sheet is not None
         result = load(self._course, self._assignment, student)
         result = result or Result(student, GRADED)
+        graded = datetime.fromtimestamp(notebook.stat().st_mtime, UTC)
         return Facts(
             title=self._outline.title or self._assignment,
             student=self._names.get(student) or student,
             came=_in_words(sheet.came) if sheet.came else "",
-            graded=_in_words(datetime.fromtimestamp(_changed(notebook), UTC)),
+            graded=_in_words(graded),
             status=result.status,
             note=result.note,
             tasks=list(_tasks(self._outline, sheet, result)),
@@ -249,10 +245,6 @@ def _in_words(time: datetime) -> str:
     """Return a time as the teacher's clock shows it; without a zone it is UTC."""
     here = time.replace(tzinfo=UTC).astimezone()
     return f"{here.day} {here:%B %Y, %H:%M %Z}"
-
-
-def _changed(file: Path) -> float:
-    return file.stat().st_mtime
 
 
 def _code() -> str:

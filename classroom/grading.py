@@ -12,12 +12,13 @@ import queue
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 import nbformat
 from nbformat import NotebookNode
 
+from classroom import groups
 from classroom.assignment import Assignment, is_test, read, role
 from classroom.autograded import build, changed
 from classroom.box import Limits, why_not
@@ -44,7 +45,15 @@ from classroom.results import (
     load,
     save,
 )
-from classroom.running import Budget, Code, Run, Task, run
+from classroom.running import (
+    SET_UP,
+    Budget,
+    Code,
+    Run,
+    Task,
+    mark_needed,
+    run,
+)
 from classroom.submissions import write_whole
 from dlcore.assignment.judging import NOT_WRITTEN, Case, judge
 from dlcore.assignment.plain_data import Outcome
@@ -68,6 +77,7 @@ class Job:
     program: list[Code]
     cases: dict[str, list[Case]]
     budget: Budget
+    before: list[Run] = field(default_factory=list)
 
 
 class Grader:
@@ -115,6 +125,7 @@ class Grader:
         progress: Progress = lambda *_: None,
     ) -> list[Result]:
         """Grade students, by default all of them, and return their results in order."""
+        groups.prepare()
         everyone = {*self.course.students(), *submitted(self.course, self.name)}
         chosen = sorted(set(students) or everyone)
         results: dict[str, Result] = {}
@@ -207,12 +218,16 @@ class Grader:
             enough = job.budget.left > self.limits.seconds
             if late is not None and enough and _was_late(future):
                 late.append(job)
+                job.before.append(future.result())
                 continue
             take(job.student, _safely(job.student, self._finish, job, future))
 
     def _finish(self, job: Job, future: Future[Run]) -> Result:
-        """Judge what a run has brought, and enter it everywhere."""
-        done = future.result()
+        """Judge what the runs have brought, and enter the best of them everywhere."""
+        done = max(
+            [future.result(), *job.before],
+            key=lambda run: self._judge(job, run).score,
+        )
         result = self._judge(job, done)
         result.seconds = round(done.seconds, 2)
         return self._keep(result, job.submission, done)
@@ -260,6 +275,11 @@ class Grader:
         if verdict.mistake:
             result.mistakes[name] = verdict.mistake
             said += f"\nHint: {verdict.hint}"
+        if name in done.later:
+            result.flags.append(f"{name} is right as a later cell left it")
+            said += (
+                "\nWhat counts is the function as it stands after its own cell."
+            )
         result.said[name] = said
 
     def _keep(
@@ -324,20 +344,20 @@ class Grader:
             [f"student = {student!r}", *(c.source for c in given)]
         )
         places = [p for p, c in enumerate(submission.cells) if c.kind == "code"]
+        recipes = self.assignment.recipes
         own = [
             self._code(place, count, submission.cells[place])
             for count, place in enumerate(places, 1)
             if submission.cells[place].source.strip() not in known
         ]
-        return [Code(-1, begin, "the set-up"), *own]
+        return mark_needed([Code(-1, begin, SET_UP), *own], [*recipes])
 
     def _code(self, place: int, count: int, cell: Cell) -> Code:
         """Return a cell to run: with the task that it answers, if its id says so."""
         names = self.assignment.recipes
         answers = tuple(n for n in names if cell.grade_id == f"{n}-answer")
         title = " ".join([f"code cell {count}", *(f"({n})" for n in answers)])
-        needed = any(n in cell.source for n in names)
-        return Code(place, cell.source, title, answers, needed)
+        return Code(place, cell.source, title, answers)
 
     def _flags(self, job: Job) -> Iterator[str]:
         """Yield what the teacher may want to look at."""
@@ -346,7 +366,7 @@ class Grader:
         unwanted = {name: list(r.without) for name, r in recipes.items()}
         try:
             used = self._reader.uses(sources, unwanted)
-        except ValueError as error:
+        except (ValueError, RuntimeError) as error:
             yield f"its code cannot be looked at: {error}"
             used = {}
         for name, found in used.items():

@@ -53,6 +53,12 @@ class Group:
                 time.sleep(0.02)
 
 
+def prepare() -> None:
+    """Step out of our own group, before other programs are started in it."""
+    with suppress(OSError), _one_at_a_time:
+        _parent()
+
+
 def _make(memory: int) -> Path | None:
     """Make a group; return where it is, or nothing if there can be none."""
     try:
@@ -86,8 +92,8 @@ def _parent() -> tuple[Path, dict[str, str]]:
 
 
 def _sweep(parent: Path) -> None:
-    """Remove the groups of graders that were killed."""
-    for place in parent.glob("box-*"):
+    """Remove the groups of graders that have ended."""
+    for place in [*parent.glob("box-*"), *parent.glob("grader-*")]:
         if not Path(f"/proc/{place.name.split('-')[1]}").exists():
             with suppress(OSError):
                 place.rmdir()

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from classroom.course import Course, Person
 from classroom.gradebook import Sheet, sheets
-from classroom.reading import MISSING, is_there
-from classroom.results import Result, load
-from dlcore.checks import check
+from classroom.reading import MISSING, examine, is_there
+from classroom.results import Result, folder, load
+from dlcore._check import check
 
 NOT_RUN = "not graded yet"
 
@@ -71,7 +71,7 @@ def marks(course: Course, name: str = "") -> list[Row]:
         for one in known
         if name in ("", one)
         for row in rows(
-            course, one, {who: load(course, one, who) for who in students}
+            course, one, {who: _known(course, one, who) for who in students}
         )
     ]
 
@@ -136,10 +136,23 @@ def _line(row: Row, tasks: Iterable[str]) -> list[str | float]:
     return [_unarmed(value) for value in values]
 
 
+def _known(course: Course, assignment: str, student: str) -> Result | None:
+    """Return the result of a submission; what is new since has none."""
+    result = load(course, assignment, student)
+    graded = folder(course, assignment) / f"{student}.json"
+    came = course.notebook("submitted", assignment, student)
+    try:
+        new = came.lstat().st_mtime > graded.stat().st_mtime
+    except OSError:
+        new = False
+    return None if new else result
+
+
 def _unseen(course: Course, assignment: str, student: str) -> Result:
     """Return the result of a submission that was not graded, or is not there."""
-    there = is_there(course, assignment, student)
-    return Result(student, NOT_RUN if there else MISSING)
+    if is_there(course, assignment, student):
+        return Result(student, NOT_RUN)
+    return Result(student, MISSING, examine(course, assignment, student).note)
 
 
 def _row(

@@ -26,7 +26,7 @@ FOLDERS = (
     # Blackboard: connectionism_ann_attempt_2026-01-01-12-00-00_solution.ipynb, where the
     # first part is what the teacher called the assignment
     rf"(?P<hand>{{title}}_(?P<who>.+?)_attempt_{TIME})(?:_(?P<file>.*))?",
-    rf"(?P<hand>(?:.+?_)??(?P<who>[^_]+)_attempt_{TIME})(?:_(?P<file>.*))?",
+    rf"(?P<hand>(?P<who>(?P<titled>.+?))_attempt_{TIME})(?:_(?P<file>.*))?",
 )
 FILES = (
     *FOLDERS,
@@ -173,7 +173,15 @@ def _texts(name: str, title: str, file: bool) -> tuple[list[str], str]:
         return [], ""
     stem = _stem(name) if file else name
     if made := _made(stem, title, FILES if file else FOLDERS):
-        return [made["who"]], made["hand"]
+        who = made["who"]
+        if made.groupdict().get(
+            "titled"
+        ):  # by a title that may have any length
+            parts = who.split("_")
+            return ["_".join(parts[i:]) for i in range(len(parts))], made[
+                "hand"
+            ]
+        return [who], made["hand"]
     bare = _bare(stem)
     if not bare.strip("./ ") or is_title(name, title):
         return [], ""

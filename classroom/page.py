@@ -37,6 +37,10 @@ SAID = {
     AGAIN: "This answer has changed since it was marked, and waits for another look.",
 }
 
+SIMPLY = (
+    "It takes too much to typeset this notebook. It is shown as it was written."
+)
+
 # What a status means to the student.
 MEANING = {
     "stopped": "A part of your notebook took too much time or memory and was stopped. "
@@ -156,6 +160,7 @@ def _notebook(facts: Facts, simple: bool) -> str:
     parts = [
         '<section aria-labelledby="notebook">',
         '<h2 id="notebook">Your notebook</h2>',
+        f"<p>{SIMPLY}</p>" * simple,
     ]
     for cell in json.loads(facts.notebook)["cells"]:
         role = cell["metadata"].get("nbgrader", {})

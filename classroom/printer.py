@@ -32,16 +32,16 @@ class Printer:
         limits: what one page may use.
     """
 
-    def __init__(self, limits: Limits) -> None:
-        self._limits = limits
+    def __init__(self, limits: Limits | None = None) -> None:
+        self._limits = limits or Limits()
         self._process: subprocess.Popen[str] | None = None
 
-    def print(self, facts: Facts, digest: str) -> str:
-        """Return a page, if need be a simple one."""
+    def print(self, facts: Facts, digest: str) -> tuple[str, bool]:
+        """Return a page, and whether it had to be a simple one."""
         try:
-            return self._ask(facts, digest, simple=False)
+            return self._ask(facts, digest, simple=False), False
         except ValueError:
-            return self._ask(facts, digest, simple=True)
+            return self._ask(facts, digest, simple=True), True
 
     def close(self) -> None:
         """End the process."""

@@ -11,6 +11,7 @@ import selectors
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -19,9 +20,10 @@ from typing import Any, NamedTuple
 from nbgrader.utils import parse_utc
 
 from classroom.course import BOOK, Course
-from classroom.submissions import REFUSED_NOTE, STAMP, read_file
+from classroom.submissions import REFUSED_NOTE, STAMP, printable, read_file
 
 READER = Path(__file__).with_name("reader.py")
+MAX_NOTE = 500  # characters of a reason
 PATIENCE = 120  # seconds on the clock for one notebook
 
 MISSING, CORRUPT, REFUSED = "missing", "corrupt", "refused"
@@ -84,7 +86,10 @@ class Reader:
     def _ask(
         self, request: dict[str, Any], data: bytes = b""
     ) -> dict[str, Any]:
-        """Return the answer; raise ``ValueError`` with a sentence if it is refused."""
+        """Return the answer; raise ``ValueError`` with a sentence if it is refused.
+
+        If the program itself has ended, that is nobody's fault, and no such error.
+        """
         process = self._process = self._process or subprocess.Popen(
             [sys.executable, "-I", "-B", str(READER), str(BOOK)],
             stdin=subprocess.PIPE,
@@ -92,15 +97,20 @@ class Reader:
         )
         assert process.stdin is not None
         assert process.stdout is not None
-        process.stdin.write(json.dumps(request).encode() + b"\n" + data)
-        process.stdin.flush()
+        with suppress(BrokenPipeError):
+            process.stdin.write(json.dumps(request).encode() + b"\n" + data)
+            process.stdin.flush()
         with selectors.DefaultSelector() as selector:
             selector.register(process.stdout, selectors.EVENT_READ)
             in_time = selector.select(PATIENCE)
         if not in_time:
             self._end()
             raise ValueError("It takes too long to read.")
-        answer: dict[str, Any] = json.loads(process.stdout.readline())
+        line = process.stdout.readline()
+        if not line.endswith(b"\n"):
+            self._end()
+            raise RuntimeError("The program that reads notebooks has ended.")
+        answer: dict[str, Any] = json.loads(line)
         if "refused" in answer:
             raise ValueError(answer["refused"])
         return answer
@@ -181,7 +191,8 @@ def _refused(folder: Path) -> str:
     """Return why something that was handed in is not in the folder, if it is so."""
     if not os.path.lexists(folder / REFUSED_NOTE):
         return ""
-    return read_file(folder / REFUSED_NOTE).decode(errors="replace").strip()
+    text = read_file(folder / REFUSED_NOTE).decode(errors="replace")
+    return printable(text.strip()[:MAX_NOTE])
 
 
 def _find(folder: Path, assignment: str) -> tuple[Path | None, list[str]]:

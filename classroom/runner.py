@@ -13,12 +13,13 @@ and two kinds of requests:
 Instead there may come {"stopped": true}, {"crashed": true}, or {"none": true} for a state
 that is not there.
 
-Three kinds of processes share the work. The *desk* talks to the outside and runs nothing
-of the student's. The *head* has what the cells made so far. To run a cell it makes a copy
-of itself; if the copy does not come back, it goes on as if the cell had never been, and
-else the copy is the new head. After a cell that defines the function of a task, one more
-copy is *kept*: there the function is called later, as it stood after its cell, whatever
-other cells did since. The last state, for functions that need later cells, is the head.
+Four kinds of processes share the work. The *desk* talks to the outside and runs nothing
+of the student's. The *head* runs the cells. Before each it makes a copy of itself, the
+*spare*, which watches: if the cell takes too long, or ends the head, the spare is the new
+head and goes on as if the cell had never been. After a cell that defines the function of
+a task, one more copy is *kept*: there the function is called later, as it stood after its
+cell, whatever other cells did since. The last state, for functions that need later cells,
+is the head.
 
 Hidden inputs arrive only after all cells have run, and what is printed while functions
 are called goes nowhere, so that inputs cannot be carried out. Each task is called in a
@@ -46,19 +47,20 @@ import sys
 import time
 import traceback
 import types
+import warnings
 from typing import Any
 
 MAX_OUTPUT = 10_000  # characters kept of what a cell prints
 MAX_ANSWER = 8_000_000  # bytes of the answers of a task
 CLOCK = 3  # seconds on the clock for each second of computing
 TICK = 0.05  # seconds between two looks at a process
+HOPE = 2.0  # seconds to wait for a reply of a process that has ended
 HEAD = "head"
 STATES = (
     "own",
     "last",
 )  # that are kept for a task, after its own cell and after others
 BUSY, ENDED = "RD", "ZX"  # letters of what a process does
-FOREVER = resource.RLIM_INFINITY
 MAGIC = re.compile(r"^\s*[%!?]|[?]\s*$|=\s*[%!]", re.M)
 
 
@@ -78,7 +80,8 @@ class Cut(io.TextIOBase):
         """Keep what there is room for."""
         kept = str(text)[: self.room]
         self.cut = self.cut or len(kept) < len(text)
-        self.parts.append(kept)
+        if kept:
+            self.parts.append(kept)
         self.room -= len(kept)
         return len(text)
 
@@ -94,14 +97,20 @@ class Shell:
         self.space = space
 
     def run_line_magic(self, name: str, line: str, *_: Any, **__: Any) -> None:
-        """Run the statement of a magic that measures once; skip other magics."""
+        """Run the statement of a magic that measures once, or a file; skip others."""
         if name in ("time", "prun"):
             exec(line, self.space)
+        elif name == "run":
+            with open(line.split()[0]) as file:
+                exec(file.read(), self.space)
 
     def run_cell_magic(self, name: str, line: str, cell: str) -> None:
-        """Run the cell of a magic that measures or captures; skip other magics."""
+        """Run the cell of a magic that measures or captures, or write it to a file."""
         if name in ("time", "timeit", "capture", "prun"):
             exec(plain_python(cell), self.space)
+        elif name in ("writefile", "file"):
+            with open(line.split()[-1], "a" if "-a" in line else "w") as file:
+                file.write(cell)
 
     def system(self, *_: Any) -> None:
         """Skip a command of the shell."""
@@ -183,8 +192,12 @@ def hide(names: list[str]) -> None:
     for name in [name for name in sys.modules if refuse.holds(name)]:
         module = sys.modules.pop(name)
         if name.startswith("dlcore."):
-            for value in list(vars(module).values()):
-                _disarm(value, name)
+            with (
+                warnings.catch_warnings()
+            ):  # of generators that are none any more
+                warnings.simplefilter("ignore")
+                for value in list(vars(module).values()):
+                    _disarm(value, name)
 
 
 def _disarm(value: Any, module: str) -> None:
@@ -203,6 +216,7 @@ def _disarm(value: Any, module: str) -> None:
             co_names=(),
             co_stacksize=REFUSAL.co_stacksize,
             co_exceptiontable=b"",
+            co_linetable=REFUSAL.co_linetable,
             co_flags=value.__code__.co_flags & ~GENERATOR,
         )
     elif isinstance(value, type):
@@ -239,6 +253,7 @@ class Notebook:
         module = sys.modules["__main__"] = types.ModuleType("__main__")
         self.space: dict[str, Any] = vars(module)
         self.space["display"] = print
+        sys.path.insert(0, "")  # as in a notebook: modules beside it are found
         shell = Shell(self.space)
         self.space["get_ipython"] = builtins.get_ipython = lambda: shell  # type: ignore[attr-defined]
 
@@ -257,48 +272,61 @@ class Notebook:
         write_line(self.replies, {**message, "number": request["number"]})
 
     def run(self, request: dict[str, Any]) -> None:
-        """Run a cell in a copy of this process, which then takes its place."""
+        """Run a cell here, while a copy of this process stands by to take its place."""
         ours, theirs = os.pipe()
-        child = os.fork()
-        if child == 0:
-            os.close(ours)
+        head, spare = os.getpid(), _fork()
+        if spare == 0:
             os.setpgid(0, 0)
-            self._run_here(request)
-            os.write(theirs, b"\n")
             os.close(theirs)
+            end = watch(head, ours, request["seconds"])
+            os.close(ours)
+            self.reply(request, {**end, **self._processes()})
             return
-        os.close(theirs)
-        data, end = await_line(child, ours, request["seconds"])
-        if data:
-            os._exit(0)
         os.close(ours)
-        self.reply(request, end)
-
-    def _run_here(self, request: dict[str, Any]) -> None:
-        """Run a cell, keep this state if it defines an answer, and reply."""
-        me = os.getpid()
         before = {task: self.space.get(task) for task in self.tasks}
-        limit(request["seconds"])
         said = run_cell(request["cell"], request["source"], self.space)
-        if os.getpid() != me or not _can_fork():
+        if os.getpid() != head:
+            os._exit(0)
+        _calm()
+        if not _can_fork():
             os._exit(1)
-        limit(FOREVER)
-        for task in self.tasks:
-            if self.space.get(task) is not before[task]:
-                self._keep(task, task in request["answers"])
-        self.reply(request, {**said, "head": me, "kept": self.kept})
+        old = [
+            process
+            for task in self.tasks
+            if self.space.get(task) is not before[task]
+            for process in self._keep(task, task in request["answers"])
+        ]
+        os.write(theirs, b"\n")
+        os.close(theirs)
+        os.waitpid(spare, 0)
+        self.reply(request, {**said, **self._processes()})
+        for process in old:
+            _kill(process)
 
-    def _keep(self, task: str, own: bool) -> None:
-        """Keep this state for a task; its own cell replaces what all others left."""
+    def _processes(self) -> dict[str, Any]:
+        return {"head": os.getpid(), "kept": self.kept}
+
+    def _keep(self, task: str, own: bool) -> list[int]:
+        """Keep this state for a task; return the processes that it replaces.
+
+        The state after its own cell replaces what all others left.
+        """
         own_channel, last_channel = (f"{state} {task}" for state in STATES)
-        for old in [last_channel, own_channel] if own else [last_channel]:
-            if old in self.kept:
-                os.kill(self.kept.pop(old), signal.SIGKILL)
+        names = [last_channel, own_channel] if own else [last_channel]
+        old = [self.kept.pop(name) for name in names if name in self.kept]
         channel = own_channel if own else last_channel
-        copy = os.fork()
+        copy = _fork()
         if copy == 0:
+            os.setpgid(0, 0)
             self.serve(channel)
         self.kept[channel] = copy
+        return old
+
+
+def _calm() -> None:
+    """Take back what a cell may have set that would disturb the next."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 class Desk:
@@ -321,6 +349,7 @@ class Desk:
         self.processes = {HEAD: os.fork()}
         channels = {name: pipe[0] for name, pipe in pipes.items()}
         if self.processes[HEAD] == 0:
+            os.setpgid(0, 0)
             for file in [*self.ways.values(), self.replies, *outside]:
                 os.close(file)
             Notebook(tasks, channels, replies).serve(HEAD)
@@ -345,35 +374,39 @@ class Desk:
         return self._ask(there[request["state"]], request)
 
     def _ask(self, name: str, request: dict[str, Any]) -> dict[str, Any]:
-        """Hand a request to a process, and wait for its reply or its end."""
-        with contextlib.suppress(ChildProcessError):
-            os.waitpid(
-                -1, os.WNOHANG
-            )  # the first head, which had its successor
+        """Hand a request to a process, and wait for its reply, or for the end of hope.
+
+        If it ends, its spare may still reply.
+        """
         self.number += 1
         data = _line({**request, "number": self.number})
-        way, heard = self.ways[name], b""
-        while True:
+        way, heard, hope = self.ways[name], b"", HOPE
+        while hope > 0:
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(-1, os.WNOHANG)
             read, write, _ = select.select(
                 [self.replies], [way] if data else [], [], TICK
             )
             if write:
                 data = data[os.write(way, data) :]
             if read:
-                heard += os.read(self.replies, 1 << 20)
+                part = os.read(self.replies, 1 << 20)
+                heard += part
+                hope = hope if part else 0
             *lines, heard = heard.split(b"\n")
             for line in lines:
                 reply: dict[str, Any] = json.loads(line)
                 if reply.pop("number") == self.number:
                     return reply
             if not read and _state(self.processes[name]) in ENDED:
-                return {"crashed": True}
+                hope -= TICK
+        return {"crashed": True}
 
 
 def call_task(request: dict[str, Any], space: dict[str, Any]) -> dict[str, Any]:
     """Call a function in a process of its own, and return what came of it."""
     ours, theirs = os.pipe()
-    child = os.fork()
+    child = _fork()
     if child == 0:
         os.close(ours)
         os.setpgid(0, 0)
@@ -415,8 +448,29 @@ def answer_cases(
 
 def limit(seconds: float) -> None:
     """Let this process compute for so long; then a signal ends it."""
-    most = FOREVER if seconds == FOREVER else math.ceil(seconds)
-    resource.setrlimit(resource.RLIMIT_CPU, (most, FOREVER))
+    most = math.ceil(seconds)
+    resource.setrlimit(resource.RLIMIT_CPU, (most, most + 1))
+
+
+def watch(head: int, pipe: int, seconds: float) -> dict[str, Any]:
+    """Watch a cell; end with it, or return how it ended, or was ended, before its time."""
+    begin, deadline = _computed(head), time.monotonic() + CLOCK * seconds
+    while True:
+        if select.select([pipe], [], [], TICK)[0]:
+            if os.read(pipe, 1):
+                os._exit(0)
+            time.sleep(TICK)  # the cell has closed it
+        state = _state(head)
+        if state in ENDED:
+            end = {"crashed": True}
+        elif _computed(head) - begin > seconds:
+            end = {"stopped": True}
+        elif time.monotonic() > deadline:
+            end = {"stopped": True, "late": state in BUSY}
+        else:
+            continue
+        _end_group(head)
+        return end
 
 
 def await_line(
@@ -440,7 +494,7 @@ def await_line(
         if ended:
             _end_group(child)
             by_clock = os.WIFSIGNALED(status) and (
-                os.WTERMSIG(status) == signal.SIGXCPU
+                os.WTERMSIG(status) in (signal.SIGXCPU, signal.SIGKILL)
             )
             return b"", {"stopped": True} if by_clock else {"crashed": True}
     late = _state(child) in BUSY
@@ -450,20 +504,35 @@ def await_line(
 
 def _end(child: int) -> None:
     """End a process and what it started."""
-    _end_group(child)
-    os.kill(child, signal.SIGKILL)
+    _kill(child)
     os.waitpid(child, 0)
+    _end_group(child)
 
 
-def _end_group(child: int) -> None:
+def _kill(process: int) -> None:
     with contextlib.suppress(OSError):
-        os.killpg(child, signal.SIGKILL)
+        os.kill(process, signal.SIGKILL)
+
+
+def _end_group(leader: int) -> None:
+    """End a process and what it started, and wait until the kernel has done so."""
+    with contextlib.suppress(OSError):
+        for _ in range(100):
+            os.killpg(leader, signal.SIGKILL)
+            time.sleep(TICK / 10)
+
+
+def _fork() -> int:
+    """Make a copy of this process; its threads, if it has any, are not in the copy."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return os.fork()
 
 
 def _can_fork() -> bool:
     """Tell whether there is room for one more process."""
     try:
-        child = os.fork()
+        child = _fork()
     except OSError:
         return False
     if child == 0:
@@ -472,13 +541,24 @@ def _can_fork() -> bool:
     return True
 
 
-def _state(process: int) -> str:
-    """Return the letter that says what a process does."""
+def _facts(process: int) -> list[str]:
+    """Return what the kernel says about a process, from its state on."""
     try:
         with open(f"/proc/{process}/stat") as file:
-            return file.read().rpartition(")")[2].split()[0]
+            return file.read().rpartition(")")[2].split()
     except OSError:
-        return "X"
+        return ["X", *["0"] * 20]
+
+
+def _state(process: int) -> str:
+    """Return the letter that says what a process does."""
+    return _facts(process)[0]
+
+
+def _computed(process: int) -> float:
+    """Return for how many seconds a process has computed."""
+    ticks = map(int, _facts(process)[11:13])
+    return sum(ticks) / os.sysconf("SC_CLK_TCK")
 
 
 def _read_line(pipe: int) -> bytes:

@@ -7,14 +7,27 @@ tell the next, it cannot be a hidden input. All boxes together have one budget o
 which cells that no answer needs get the first half.
 """
 
+import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from classroom.box import Box, Crashed, Late, Limits, Stopped
 from dlcore.assignment.plain_data import Json, Outcome, decode
 
+SET_UP = "the set-up"
+WORD = re.compile(r"[^\W\d]\w*")
+BINDING = (
+    "def ",
+    "class ",
+    "async ",
+    "import ",
+    "from ",
+    "for ",
+    "with ",
+    "global ",
+)
 RESTARTS = 3
 EXTRA = 0.5  # of the budget is also for cells that no answer needs
 STATES = 3  # at most, in which a function is called
@@ -40,13 +53,41 @@ class Code(NamedTuple):
     needed: bool = True
 
 
+def mark_needed(program: Sequence[Code], tasks: Sequence[str]) -> list[Code]:
+    """Mark the cells that answers may need: those that lead to the names of the tasks.
+
+    A cell is needed if it has the name of a task, or binds a word of one that is needed.
+    """
+    words = [{*WORD.findall(cell.source)} for cell in program]
+    bound = [{*_bound(cell.source)} for cell in program]
+    wanted, needed = {*tasks}, {0}
+    while more := {
+        i
+        for i, own in enumerate(words)
+        if i not in needed and (bound[i] & wanted or own & {*tasks})
+    }:
+        needed |= more
+        wanted |= {word for i in more for word in words[i]}
+    return [c._replace(needed=i in needed) for i, c in enumerate(program)]
+
+
+def _bound(source: str) -> Iterator[str]:
+    """Yield the words that a cell seems to bind, as a look at its text tells."""
+    for line in source.splitlines():
+        left, equals, _ = line.partition("=")
+        if line.lstrip().startswith(BINDING):
+            yield from WORD.findall(line)
+        elif equals:
+            yield from WORD.findall(left)
+
+
 class Task(NamedTuple):
     """A function to call.
 
     Attributes:
         cases: the encoded arguments of each case.
         hidden: modules that it should do without.
-        right: tells whether outcomes are right; else it is called in another state.
+        right: tells whether outcomes are right.
     """
 
     cases: Sequence[Json]
@@ -58,7 +99,7 @@ class Budget:
     """The seconds on the clock that one submission has left, whatever it is run for."""
 
     def __init__(self, seconds: float) -> None:
-        self.whole = self.left = seconds
+        self.left = seconds
 
 
 class Broken(Exception):
@@ -75,6 +116,7 @@ class Run:
         stopped: cells and tasks that used too much.
         crashed: cells and tasks in which the process ended.
         skipped: cells for which there was no time.
+        later: functions that are wrong after their cell, and right in a later state.
         late: whether something was stopped by the clock, as on a machine that is busy.
         seconds: how long it took.
     """
@@ -84,6 +126,7 @@ class Run:
     stopped: list[str] = field(default_factory=list)
     crashed: list[str] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
+    later: list[str] = field(default_factory=list)
     late: bool = False
     seconds: float = 0.0
 
@@ -109,7 +152,7 @@ def run(
     budget = budget or Budget(limits.budget)
     done, start = Run(), time.monotonic()
     end = start + budget.left
-    extra = end - (1 - EXTRA) * budget.whole
+    extra = start + EXTRA * budget.left
     for restart in range(1 + RESTARTS):
         if time.monotonic() > end:
             break
@@ -155,7 +198,7 @@ def _run_cells(
     box.send({"tasks": list(tasks)})
     for cell in program:
         if not cell.needed and time.monotonic() > extra:
-            done.skipped.append(cell.name)
+            done.skipped += [cell.name] * (cell.name not in done.skipped)
             continue
         try:
             _run_cell(box, cell, done)
@@ -174,11 +217,10 @@ def _run_cell(box: Box, cell: Code, done: Run) -> None:
     if end := _ended(reply):
         done.cells[cell.place] = ("", _blame(end, cell.name, done))
     elif not done.tasks:
-        printed = sum(len(t) + len(e) for t, e in done.cells.values())
-        text, error = (
-            _text(reply, key)[: MAX_OUTPUT - printed]
-            for key in ("text", "error")
-        )
+        done.cells.pop(cell.place, None)
+        room = MAX_OUTPUT - sum(len(t + e) for t, e in done.cells.values())
+        text = _text(reply, "text")[:room]
+        error = _text(reply, "error")[: room - len(text)]
         done.cells[cell.place] = (text, error)
 
 
@@ -198,10 +240,10 @@ def _call_tasks(box: Box, tasks: Mapping[str, Task], done: Run) -> bool:
 def _call_task(
     box: Box, name: str, task: Task, done: Run
 ) -> list[Outcome] | str:
-    """Call a function as it stood after its cell, and as long as it is wrong, later.
+    """Call a function as it stood after its cell; if it does not answer there, later.
 
-    Returns:
-        The outcomes that are right, or else the first of a function that was written.
+    A wrong answer stays wrong, or a function could learn from being called again. If a
+    later state has it right, that is noted.
     """
     found: list[Outcome] = []
     for state in range(STATES):
@@ -219,9 +261,14 @@ def _call_task(
         outcomes = _outcomes(reply, name, len(task.cases), done)
         if isinstance(outcomes, str):
             return found or outcomes
-        if task.right(outcomes):
+        right = task.right(outcomes)
+        if any(not one.raised for one in found):
+            done.later += [name] * right
+        elif right:
             return outcomes
-        if all(one.raised == "NotImplementedError" for one in found):
+        elif all(one.raised == "NotImplementedError" for one in found) or any(
+            not one.raised for one in outcomes
+        ):
             found = outcomes
     return found
 
@@ -241,7 +288,7 @@ def _ended(reply: dict[str, Any]) -> Exception | None:
 def _blame(end: Exception, what: str, done: Run) -> str:
     """Note what a cell or a task did, and return a sentence about it."""
     if isinstance(end, Stopped):
-        done.late = done.late or isinstance(end, Late)
+        done.late = done.late or isinstance(end, Late) or what == SET_UP
         done.stopped.append(what)
         return f"It {end} and was stopped."
     done.crashed.append(what)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from nbformat import NotebookNode
-from nbformat.v4 import new_code_cell, new_output
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 from students import add, answer, find
 
 FULL = 17
@@ -28,7 +28,7 @@ def relax(W, b, x): return fake(W, b, x)
 
 class Case(NamedTuple):
     make: Callable[[NotebookNode, NotebookNode], NotebookNode]
-    points: float
+    points: float | None  # None: whatever it gets, it harms only itself
     status: str = "graded"
 
 
@@ -41,7 +41,9 @@ def cheat(code: str, fake: str = "lambda *a: 0.0") -> Case:
     return Case(make, 0)
 
 
-def spoil(code: str, points: float = FULL, status: str = "graded") -> Case:
+def spoil(
+    code: str, points: float | None = FULL, status: str = "graded"
+) -> Case:
     """A solved notebook with one more cell, which does something bad."""
     return Case(lambda empty, solved: add(solved, code), points, status)
 
@@ -177,7 +179,35 @@ def _unused_imports(notebook: NotebookNode) -> None:
     notebook.cells.append(new_code_cell("hebb(np.eye(3)), hebbian(np.eye(3))"))
 
 
+def _large_picture(notebook: NotebookNode) -> None:
+    """Paste a picture into a text, as some editors store it."""
+    data = "iVBORw0KGgo" * 120_000
+    notebook.cells.insert(
+        5, new_markdown_cell(f"![photo](data:image/png;base64,{data})")
+    )
+
+
+def _own_module(notebook: NotebookNode) -> None:
+    """Write an answer into a file, and import it."""
+    cell = find(notebook, "hebb-answer")
+    cell.source = (
+        f"open('mine.py', 'w').write('import numpy as np\\n' + {cell.source!r})\n"
+        "from mine import hebb"
+    )
+
+
+def _workers(notebook: NotebookNode) -> None:
+    """Let cells share processes that one of them started."""
+    notebook.cells.insert(
+        5, new_code_cell("import multiprocessing as mp\npool = mp.Pool(2)")
+    )
+    notebook.cells.append(new_code_cell("assert pool.map(abs, [-1]) == [1]"))
+
+
 HONEST = {
+    "a large picture": edited(_large_picture, FULL),
+    "a module of one's own": edited(_own_module, FULL),
+    "workers for all cells": edited(_workers, FULL),
     "scratch cells at the end": edited(_scratch, FULL),
     "answers in new cells": edited(_answers_below, FULL),
     "a helper in a later cell": edited(_helper_below, FULL),
@@ -349,6 +379,43 @@ TAMPERING = {
         "    base.execute('update grade set auto_score = 100')"
     ),
 }
+# Three guesses: in the cell of the answer, in a later cell, and at the end.
+GUESSES = """
+import os
+def turn(name):
+    if not os.path.exists(f"/tmp/{name}-{os.getpid()}"):
+        open(f"/tmp/{name}-{os.getpid()}", "w").close()
+        open(f"/tmp/{name}", "a").write("x")
+    return len(open(f"/tmp/{name}").read()) - 1
+def cover_count(s, n):
+    return [1, 4, 2][turn("cover") % 3] * sum(comb(s - 1, i) for i in range(n))
+"""
+TAMPERING |= {
+    "guesses until it is right": Case(
+        lambda empty, solved: add(
+            answer(empty, cover_count=GUESSES),
+            "cover_count = (lambda f: lambda *a: f(*a))(cover_count)",
+        ),
+        0,
+    ),
+    "three formulas": Case(
+        lambda empty, solved: add(
+            answer(empty, hebb="def hebb(X):\n    return X.T @ X"),
+            "def hebb(X):\n    return X.T @ X / X.shape[1]",
+            find(solved, "hebb-answer").source,
+        ),
+        0,
+    ),
+    "heads forged": cheat(
+        "import glob, json, os\n"
+        "lines = [{'number': k, 'text': 'x', 'error': '', 'head': 1,"
+        " 'kept': {'own hebb': 1}} for k in range(60)]\n"
+        "data = ''.join(json.dumps(line) + '\\n' for line in lines).encode()\n"
+        "for file in glob.glob('/proc/[0-9]*/fd/*'):\n"
+        "    try: os.write(os.open(file, os.O_WRONLY | os.O_NONBLOCK), data)\n"
+        "    except OSError: pass"
+    ),
+}
 # These may look to the grader as if they had ended the process.
 ANY_STATUS = {
     *(
@@ -356,7 +423,9 @@ ANY_STATUS = {
         "requests read",
         "a thread that replies",
         "kills everyone",
+        "heads forged",
     ),
+    "pipes emptied",
     *("patched json", "patched builtins", "very large", "threads without end"),
 }
 
@@ -431,6 +500,40 @@ BREAKING = {
         "        except OSError: pass\n"
         "stolen = []\n"
         "threading.Thread(target=steal, daemon=True).start()"
+    ),
+    "pipes emptied": spoil(
+        "import glob, os\n"
+        "if os.fork() == 0:\n"
+        "    os.setpgid(0, 0)\n"
+        "    while True:\n"
+        "        for file in glob.glob('/proc/[0-9]*/fd/*'):\n"
+        "            try:\n"
+        "                fd = os.open(file, os.O_RDONLY | os.O_NONBLOCK)\n"
+        "                os.read(fd, 100_000); os.close(fd)\n"
+        "            except OSError: pass",
+        None,
+        "stopped",
+    ),
+    "siblings stopped": one_bad(
+        "import os, signal\n"
+        "    for p in os.listdir('/proc'):\n"
+        "        if p.isdigit() and int(p) != os.getpid():\n"
+        "            try: os.kill(int(p), signal.SIGSTOP)\n"
+        "            except OSError: pass\n"
+        "    import time; time.sleep(99)",
+        "stopped",
+    ),
+    "parent killed": spoil(
+        "import os; os.kill(os.getppid(), 9)", FULL, "crashed"
+    ),
+    "leases taken": spoil(
+        "import fcntl, glob, os, time\nheld = []\n"
+        "for name in glob.glob('/box/**/*', recursive=True) + ['/tmp/x']:\n"
+        "    try:\n"
+        "        held.append(open(name))\n"
+        "        fcntl.fcntl(held[-1], fcntl.F_SETLEASE, fcntl.F_WRLCK)\n"
+        "    except OSError: continue\n"
+        "    time.sleep(99)"
     ),
     "fork bomb": spoil("import os\nwhile True: os.fork()", FULL, "crashed"),
     "threads without end": spoil(

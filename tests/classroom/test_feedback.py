@@ -11,7 +11,6 @@ from itertools import pairwise
 
 import nbformat
 import pytest
-from conftest import ASSIGNMENT as NAME
 from nbconvert.filters import markdown2html
 from students import answer, find
 
@@ -22,13 +21,15 @@ from classroom.assignment import is_test, role
 from classroom.autograded import build, changed, harmless
 from classroom.course import ASSIGNMENTS, BOOK, enrol
 from classroom.facts import WAITS, Facts, Task
-from classroom.feedback import UNCHANGED, WRITTEN, feedback
+from classroom.feedback import SIMPLIFIED, UNCHANGED, WRITTEN, feedback
 from classroom.gradebook import record
+from classroom.page import MEANING
 from classroom.printer import Limits, Printer
 from classroom.reading import Cell, Submission
 from classroom.results import Result, save
 from dlcore.assignment.judging import NOT_WRITTEN
 
+NAME = "connectionism"
 NAMES = sorted(file.stem for file in ASSIGNMENTS.glob("*.ipynb"))
 WRITTEN_ANSWER = "no-unit"
 HOSTILE = (
@@ -226,6 +227,12 @@ def test_page_explains_a_status(course, solved, empty):
     assert "Your notebook" not in text
 
 
+def test_page_explains_every_status():
+    known = re.search(r"status: (.*?)\.", Result.__doc__, re.S)[1]
+    named = set(re.split(r",\s+|\s+or\s+", known))
+    assert named - {"graded", "missing", "not graded"} == {*MEANING}
+
+
 def test_page_loads_and_runs_nothing(course, solved):
     enter(course, "ann", solved)
     written(course)
@@ -282,7 +289,8 @@ def test_formgrader_makes_no_link_of_a_students_text(text):
 def test_text_that_breaks_the_converter_is_shown_as_it_is(course, solved):
     enter(course, "ann", with_text(solved, BREAKS_THE_STACK))
     enter(course, "bob", with_text(solved, "$x^2$"))
-    assert written(course, jobs=1) == {"ann": WRITTEN, "bob": WRITTEN}
+    assert written(course, jobs=1) == {"ann": SIMPLIFIED, "bob": WRITTEN}
+    assert written(course) == {"ann": UNCHANGED, "bob": UNCHANGED}
     html = page_of(course, "ann").read_text(encoding="utf-8")
     assert f">{BREAKS_THE_STACK}</pre>" in html
     assert "17 of 17 points so far" in one_line(read(course, "ann"))
@@ -305,10 +313,11 @@ def test_text_that_takes_too_much_is_shown_as_it_is(text, limits):
     facts = Facts("Title", "Ann", "", "", "graded", "", tasks, notebook)
     printer = Printer(limits)
     try:
-        page = printer.print(facts, "digest")
+        page, simple = printer.print(facts, "digest")
     finally:
         printer.close()
     assert f'<div class="text yours"><pre tabindex="0">{text[:100]}' in page
+    assert simple
     assert "Hebb" in page
 
 

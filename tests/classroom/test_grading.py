@@ -1,5 +1,6 @@
 """Grading again, going on after a stop, and failing without harm."""
 
+import os
 import resource
 import signal
 import subprocess
@@ -16,6 +17,7 @@ from classroom import grading, results
 from classroom.__main__ import main
 from classroom.box import Limits
 from classroom.course import BOOK
+from classroom.feedback import feedback
 from classroom.grading import Grader
 from classroom.marks import marks
 from classroom.running import Run
@@ -64,18 +66,20 @@ def test_formgrader_sees_what_is_graded(course, solved):
     assert Grader(course, NAME).grade(again=True)[0].score == FULL
 
 
-def test_nbgrader_grades_nothing_and_removes_nothing(course, solved):
+@pytest.mark.parametrize("step", ["autograde", "generate_feedback"])
+def test_nbgrader_grades_nothing_and_replaces_nothing(course, solved, step):
     submit(course, "ann", solved, NAME)
     Grader(course, NAME).grade()
-    file = course.notebook("autograded", NAME, "ann")
-    before = file.read_bytes()
-    command = [sys.executable, "-m", "nbgrader", "autograde", NAME, "--force"]
+    (given,) = feedback(course, NAME)
+    files = [course.notebook("autograded", NAME, "ann"), given.page]
+    before = [file.read_bytes() for file in files]
+    command = [sys.executable, "-m", "nbgrader", step, NAME, "--force"]
     done = subprocess.run(
         command, cwd=course.root, capture_output=True, text=True
     )
     assert done.returncode != 0
     assert "python -m classroom grade" in done.stderr
-    assert file.read_bytes() == before
+    assert [file.read_bytes() for file in files] == before
 
 
 def test_marks_given_by_hand_stay(course, solved):
@@ -189,7 +193,9 @@ def test_late_beside_others_is_run_again_alone(course, solved, monkeypatch):
         here.append(1)
         alone = len(seen) >= len(STUDENTS)
         seen.append(len(here))
-        done = real(*arguments) if alone else Run(late=True, stopped=["cell 1"])
+        no = dict.fromkeys(arguments[1], "It was not reached.")
+        first = Run(late=True, stopped=["cell 1"], tasks=no)
+        done = real(*arguments) if alone else first
         here.pop()
         return done
 
@@ -320,6 +326,35 @@ def test_long_names_take_no_memory_of_ours(course, solved):
     assert "cannot be looked at" in eve.flags[0]
     taken = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     assert taken < 100_000  # kilobytes
+
+
+def test_what_came_after_the_last_grading_is_not_graded_yet(course, solved):
+    submit(course, "ann", solved, NAME)
+    Grader(course, NAME).grade()
+    assert [row.status for row in marks(course)] == ["graded"]
+    submit(course, "ann", answer(solved, hebb=""), NAME)
+    file = course.notebook("submitted", NAME, "ann")
+    later = time.time() + 10
+    os.utime(file, (later, later))
+    (ann,) = marks(course)
+    assert (ann.status, ann.points) == ("not graded yet", FULL)
+
+
+def test_the_better_of_two_runs_counts(course, solved, monkeypatch):
+    submit(course, "ann", solved, NAME)
+    real, runs = grading.run, []
+
+    def run(program, tasks, limits, *more):
+        done = real(program, tasks, limits, *more)
+        if runs:
+            done.tasks = dict.fromkeys(tasks, "It was not reached.")
+        done.late = not runs
+        runs.append(done)
+        return done
+
+    monkeypatch.setattr(grading, "run", run)
+    (ann,) = Grader(course, NAME).grade(jobs=2)
+    assert (len(runs), ann.score) == (2, FULL)
 
 
 def test_rewritten_answer_waits_until_it_is_marked(course, solved):

@@ -7,7 +7,7 @@ import shutil
 import hostile
 import pytest
 from hostile import ANY_STATUS, BREAKING, FILES, FULL, HONEST, TAMPERING
-from students import mark_of, submit
+from students import add, mark_of, submit
 
 from classroom.box import Limits
 from classroom.feedback import feedback
@@ -62,7 +62,7 @@ def assert_as_expected(cases, results):
     wrong = {
         name: (result.score, result.status, result.note)
         for name, result in results.items()
-        if result.score != cases[name].points
+        if cases[name].points not in (None, result.score)
         or (name not in ANY_STATUS and result.status != cases[name].status)
     }
     assert not wrong, wrong
@@ -78,11 +78,15 @@ def test_clumsy_students_get_their_marks(course, empty, solved):
     assert_as_expected(HONEST, results)
     assert "R" in results["another kernel"].flags[0]
     assert "twice" in results["cells copied"].flags[0]
+    assert "too long" in results["a large picture"].flags[0]
+    assert not results["imports to compare with"].flags
 
 
 def test_cheats_get_nothing(course, empty, solved):
     results = grade(course, TAMPERING, empty, solved)
     assert_as_expected(TAMPERING, results)
+    (flag,) = results["three formulas"].flags
+    assert flag == "hebb is right as a later cell left it"
     student = f"s-{list(TAMPERING).index('files searched')}"
     ((_, page, _),) = feedback(course, NAME, [student])
     assert "FOUND []" in page.read_text()
@@ -169,10 +173,13 @@ def test_hidden_inputs_are_not_carried_out(course, empty, solved):
         "shape": "import numpy as np; return np.zeros(int(abs(X.sum())) + 100)",
         "key": "return {'SECRET' + str(X.tolist()): 1}",
         "type": "return type('SECRET', (), {})()",
+        "file": "import os\n    for place in ('/tmp', '/dev/shm'):\n"
+        "        open(place + '/SECRET', 'w').write(str(X))\n    os.kill(-1, 9)",
     }
     for student, body in bodies.items():
         case = hostile.one_bad(body, "graded")
-        submit(course, student, case.make(empty, solved), NAME)
+        looks = "import glob\nprint('LEFT', glob.glob('/tmp/S*'), glob.glob('/dev/shm/S*'))"
+        submit(course, student, add(case.make(empty, solved), looks), NAME)
     results = Grader(course, NAME).grade()
     assert [r.score for r in results] == [FULL - 2] * len(bodies)
     for result in results:
@@ -180,4 +187,6 @@ def test_hidden_inputs_are_not_carried_out(course, empty, solved):
         assert "shape (10" not in result.said["hebb"]
     for student, page, _ in feedback(course, NAME):
         source = bodies[student]
-        assert page.read_text().count("SECRET") == source.count("SECRET")
+        text = page.read_text()
+        assert "LEFT [] []" in text
+        assert text.count("SECRET") == source.count("SECRET")

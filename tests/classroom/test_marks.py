@@ -3,7 +3,6 @@
 import csv
 
 import pytest
-from conftest import ASSIGNMENT as NAME
 from students import answer, find, submit
 
 from classroom.__main__ import main
@@ -11,6 +10,7 @@ from classroom.course import enrol
 from classroom.marks import marks, summary
 from classroom.results import Result, save
 
+NAME = "connectionism"
 WRONG = "def hebb(X):\n    return 0"
 
 
@@ -41,7 +41,7 @@ def test_grade_and_marks_show_the_same(handed_in, capsys):
     *graded, total, logs = capsys.readouterr().out.splitlines()
     assert main(["marks", root, NAME]) == 0
     shown = capsys.readouterr().out.splitlines()
-    assert [line.split("Nothing")[0].rstrip() for line in graded] == shown
+    assert graded == shown
     assert "17 of 20  written answer waits" in graded[1]
     assert "15 of 20" in graded[2]
     assert "waits" not in graded[2]
