@@ -10,7 +10,7 @@ from classroom.course import Course, Person
 from classroom.gradebook import Sheet, sheets
 from classroom.reading import MISSING, examine, is_there
 from classroom.results import Result, folder, load
-from dlcore._check import check
+from dlcore.checks import check
 
 NOT_RUN = "not graded yet"
 

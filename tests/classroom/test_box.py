@@ -430,7 +430,7 @@ def test_all_runs_together_have_one_budget():
 HIDDEN = """
 import dlcore.connectionism.hopfield, functools, importlib
 from dlcore.connectionism.hopfield import hebbian
-name = 'dl' 'core.hop' 'field'
+name = 'dl' 'core.connectionism.hop' 'field'
 def imported(X): return importlib.import_module(name).hebbian(X)
 def by_hand(X): return __import__(name, fromlist=['hebbian']).hebbian(X)
 def attribute(X): return dlcore.connectionism.hopfield.hebbian(X)

@@ -306,7 +306,7 @@ def test_flags_name_what_a_task_should_do_without(course, solved):
     [
         "%matplotlib inline\nfrom dlcore.connectionism.hopfield import hebbian as hebb",
         "import importlib\n"
-        "hebb = importlib.import_module('dl' 'core.hop' 'field').hebbian",
+        "hebb = importlib.import_module('dl' 'core.connectionism.hop' 'field').hebbian",
     ],
     ids=["magic", "hidden name"],
 )

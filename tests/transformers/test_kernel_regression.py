@@ -137,4 +137,8 @@ def test_refusals(call, message, unchecked):
 
 
 def test_boxcar_has_its_border():
-    assert boxcar(np.array([-1.0, 1.0, np.nextafter(1, 2)])).tolist() == [1, 1, 0]
+    assert boxcar(np.array([-1.0, 1.0, np.nextafter(1, 2)])).tolist() == [
+        1,
+        1,
+        0,
+    ]
