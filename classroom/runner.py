@@ -523,9 +523,17 @@ def _end_group(leader: int) -> None:
 
 
 def _fork() -> int:
-    """Make a copy of this process; its threads, if it has any, are not in the copy."""
+    """Make a copy of this process; its threads, if it has any, are not in the copy.
+
+    There may be no room as long as processes end that a cell has started.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        for _ in range(40):
+            try:
+                return os.fork()
+            except BlockingIOError:
+                time.sleep(TICK)
         return os.fork()
 
 

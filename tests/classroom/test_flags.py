@@ -39,7 +39,10 @@ def test_function(source, used):
 @pytest.mark.parametrize(
     ("source", "used"),
     [
-        ("from dlcore import hopfield\ndef f(X): return hopfield.h(X)", True),
+        (
+            "from dlcore.connectionism import hopfield\ndef f(X): return hopfield.h(X)",
+            True,
+        ),
         (
             "import dlcore.connectionism.hopfield\ndef f(X): return dlcore.connectionism.hopfield.h(X)",
             True,

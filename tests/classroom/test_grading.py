@@ -287,7 +287,7 @@ def test_graded_notebook_has_results_and_no_cases(course, solved):
 
 
 def test_flags_name_what_a_task_should_do_without(course, solved):
-    cheat = "from dlcore import hopfield as h\n\ndef hebb(X):\n    return h.hebbian(X)"
+    cheat = "from dlcore.connectionism import hopfield as h\n\ndef hebb(X):\n    return h.hebbian(X)"
     submit(course, "ann", answer(solved, hebb=cheat), NAME)
     find(changed := answer(solved), "hebb").source = "# my own test"
     submit(course, "bob", changed, NAME)
