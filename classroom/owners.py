@@ -150,7 +150,7 @@ def is_title(name: str, title: str) -> bool:
 def _owner(texts: list[str], hand: tuple[str, ...], roster: Roster) -> Owner:
     """Return the owner that a name tells, or what it says."""
     said = next(filter(roster.called, texts), texts[0])
-    found = sorted(roster.called(said))
+    found = sorted({one for text in texts for one in roster.called(text)})
     if len(found) > 1:
         why = f"{len(found)} students are called {said!r}: {', '.join(found)}."
         return Owner("", hand, said, why)
@@ -173,15 +173,9 @@ def _texts(name: str, title: str, file: bool) -> tuple[list[str], str]:
         return [], ""
     stem = _stem(name) if file else name
     if made := _made(stem, title, FILES if file else FOLDERS):
-        who = made["who"]
-        if made.groupdict().get(
-            "titled"
-        ):  # by a title that may have any length
-            parts = who.split("_")
-            return ["_".join(parts[i:]) for i in range(len(parts))], made[
-                "hand"
-            ]
-        return [who], made["hand"]
+        parts = made["who"].split("_") if "titled" in made.re.groupindex else []
+        ends = ["_".join(parts[i:]) for i in reversed(range(len(parts)))]
+        return ends or [made["who"]], made["hand"]
     bare = _bare(stem)
     if not bare.strip("./ ") or is_title(name, title):
         return [], ""

@@ -657,3 +657,22 @@ def test_no_course_lies_where_students_code_can_see_it(tmp_path, monkeypatch):
         with pytest.raises(ValueError, match="no student's code can see it"):
             start(root)
     check_unseen("COURSE", tmp_path / "course")
+
+
+@pytest.mark.parametrize(
+    ("ids", "taken"), [(["j_smith"], ["j_smith"]), (["j_smith", "smith"], [])]
+)
+def test_ids_with_underscores_are_not_taken_for_others(
+    course, tmp_path, ids, taken
+):
+    """Blackboard writes the title, which may be anything, before the id."""
+    (tmp_path / "names.csv").write_text("\n".join(["id", *ids, "ann"]))
+    listed = start(course.root, tmp_path / "names.csv")
+    time = "2026-01-01-12-00-00"
+    file = tmp_path / f"Homework 1_j_smith_attempt_{time}_{NAME}.ipynb"
+    file.write_bytes(DATA)
+    gather(listed, file)
+    there = [s for s in submitted(listed, NAME) if s in ids]
+    assert [
+        s for s in there if listed.notebook("submitted", NAME, s).is_file()
+    ] == taken
