@@ -426,6 +426,7 @@ ANY_STATUS = {
         "heads forged",
     ),
     "pipes emptied",
+    "fork bomb",
     *("patched json", "patched builtins", "very large", "threads without end"),
 }
 
