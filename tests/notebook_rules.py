@@ -20,10 +20,7 @@ from stored_book import VARIES
 
 from tasks import install_line
 
-MAX_LINES = 30  # of a code cell, without its imports
-IMPORT = re.compile(
-    r"^(from \S+ import \([^)]*\)|from \S+ import .*|import .*)$", re.M
-)
+MAX_LINES = 30  # of a code cell
 MAX_IGNORED = 1 / 4  # of the code cells may hide their output from nbval
 MAX_SECONDS = 60  # of one core, to run a page
 # Pages that train on all of MNIST, or build a transformer, may take longer.
@@ -250,8 +247,7 @@ def describes_its_figures(page: Page, book: Book) -> Iterator[str]:
 
 def has_short_cells(page: Page, book: Book) -> Iterator[str]:
     for c in page.code:
-        lines = IMPORT.sub("", c.cell.source).split("\n")
-        n = sum(bool(line.strip()) for line in lines)
+        n = sum(bool(line.strip()) for line in c.cell.source.split("\n"))
         if n > MAX_LINES:
             yield f"{c.name} has {n} lines, more than {MAX_LINES}. Split it, or use dlcore."
 
