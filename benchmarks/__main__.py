@@ -30,9 +30,7 @@ WIDTHS = [784, 256, 128, 10]
 Work = Callable[[], object]
 
 
-def in_turn(
-    ours: Work, theirs: Work, rounds: int, warm_up: int
-) -> tuple[float, float]:
+def in_turn(ours: Work, theirs: Work, rounds: int, warm_up: int) -> tuple[float, float]:
     """Return the median milliseconds of CPU time of both, run alternately."""
     times: tuple[list[float], list[float]] = [], []
     for turn in range(warm_up + rounds):
@@ -52,7 +50,7 @@ def models(rng: np.random.Generator) -> tuple[Sequential, torch.nn.Sequential]:
         theirs += [torch.nn.Linear(n, m), torch.nn.ReLU()]
     model, twin = Sequential(*ours[:-1]), torch.nn.Sequential(*theirs[:-1])
     with torch.no_grad():
-        for p, q in zip(model.parameters, twin.parameters(), strict=True):
+        for p, q in zip(model.parameters(), twin.parameters(), strict=True):
             q.copy_(torch.tensor(p.data))
     return model, twin
 
@@ -64,7 +62,7 @@ def network(batch: int, train: bool) -> tuple[Work, Work]:
     y = rng.integers(0, WIDTHS[-1], batch)
     X_torch, y_torch = torch.tensor(X), torch.tensor(y)
     model, twin = models(rng)
-    mine = optimizers.Adam(model.parameters, lr=1e-3)
+    mine = optimizers.Adam(model.parameters(), lr=1e-3)
     other = torch.optim.Adam(twin.parameters(), lr=1e-3)
 
     def ours() -> None:

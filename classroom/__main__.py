@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING
 
 from classroom.box import Limits
 
-if (
-    TYPE_CHECKING
-):  # what a command needs it imports itself: nbgrader takes a second
+if TYPE_CHECKING:  # what a command needs it imports itself: nbgrader takes a second
     from classroom.course import Course
     from classroom.marks import Row
     from classroom.results import Result
@@ -65,9 +63,7 @@ def run_collect(options: argparse.Namespace) -> int:
     from classroom.collecting import collect, report
 
     course, assignment = _course(options), options.assignment
-    return report(
-        course, assignment, collect(course, assignment, options.files)
-    )
+    return report(course, assignment, collect(course, assignment, options.files))
 
 
 def run_grade(options: argparse.Namespace) -> int:
@@ -80,9 +76,7 @@ def run_grade(options: argparse.Namespace) -> int:
     course = _course(options)
     limits = Limits(seconds=options.seconds)
     grader = Grader(course, options.assignment, limits, options.boxed)
-    results = grader.grade(
-        options.student, options.again, options.jobs, _progress
-    )
+    results = grader.grade(options.student, options.again, options.jobs, _progress)
     found = rows(course, options.assignment, {r.student: r for r in results})
     _show(found)
     print(summary(found))
@@ -197,9 +191,7 @@ def _parser() -> argparse.ArgumentParser:
         run: Callable[[argparse.Namespace], int], assignment: str | None = None
     ) -> argparse.ArgumentParser:
         name = run.__name__.removeprefix("run_")
-        added = commands.add_parser(
-            name, help=run.__doc__, description=run.__doc__
-        )
+        added = commands.add_parser(name, help=run.__doc__, description=run.__doc__)
         added.set_defaults(run=run)
         if run is not run_verify:
             added.add_argument("course", type=Path, metavar="COURSE")

@@ -98,9 +98,7 @@ class Recipe:
         )
         arguments = encode(values)
         right, _ = call(self.function, arguments)
-        check(
-            not right.why, f"{name}: the solution", "have an answer", right.why
-        )
+        check(not right.why, f"{name}: the solution", "have an answer", right.why)
         return Case(arguments, right.value, {})
 
     def _wrong(self, arguments: Any, answer: Any) -> dict[str, Outcome]:
@@ -137,16 +135,12 @@ class Register:
         def decorate(inputs: Function) -> Function:
             name = function.__name__
             check(name not in self.recipes, "task", "be defined once", name)
-            self.recipes[name] = Recipe(
-                function, inputs, cases, edges, rtol, without
-            )
+            self.recipes[name] = Recipe(function, inputs, cases, edges, rtol, without)
             return inputs
 
         return decorate
 
-    def mistake(
-        self, function: Function, hint: str
-    ) -> Callable[[Function], Function]:
+    def mistake(self, function: Function, hint: str) -> Callable[[Function], Function]:
         """Let the decorated function be a known mistake of a task."""
 
         def decorate(wrong: Function) -> Function:
@@ -269,9 +263,7 @@ def _check_marks(where: str, source: str) -> None:
             begun = what
         else:
             rule = end if begun else f"### BEGIN {what}"
-            check(
-                begun == what, where, f"have {rule} before {found[0]}", "none"
-            )
+            check(begun == what, where, f"have {rule} before {found[0]}", "none")
             begun = ""
     check(not begun, where, f"have ### END {begun}", "none")
 

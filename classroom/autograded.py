@@ -63,9 +63,7 @@ def build(
         if node.cell_type == "code":
             node.outputs = _outputs(*cells.get(place, ("", "")))
         nodes.append(node)
-    nodes += [
-        _fill(part, answers.get(name, "")) for name, part in parts.items()
-    ]
+    nodes += [_fill(part, answers.get(name, "")) for name, part in parts.items()]
     for node in nodes:
         if is_test(node):
             node.outputs = _outcome(*results[role(node, "grade_id")])

@@ -68,16 +68,12 @@ def main() -> None:
         course = start(Path(folder) / "course")
         release(course, options.assignment)
         grader = Grader(course, options.assignment)
-        handed_out = nbformat.read(
-            course.notebook("release", options.assignment), 4
-        )
+        handed_out = nbformat.read(course.notebook("release", options.assignment), 4)
         solved = solve(handed_out, grader.assignment.notebook)
         if options.torch:
             solved.cells.append(new_code_cell("import torch"))
         for i in range(options.students):
-            file = course.notebook(
-                "submitted", options.assignment, f"student-{i}"
-            )
+            file = course.notebook("submitted", options.assignment, f"student-{i}")
             file.parent.mkdir(parents=True)
             nbformat.write(solved, file)
         spent: dict[str, float] = {}

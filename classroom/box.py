@@ -124,9 +124,7 @@ class Box:
         with _refusal() as refused:
             self._process = subprocess.Popen(
                 self._group.command(
-                    command(limits, number, refused)
-                    if boxed
-                    else bare_command(limits)
+                    command(limits, number, refused) if boxed else bare_command(limits)
                 ),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,

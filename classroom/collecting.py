@@ -121,8 +121,7 @@ def summary(course: Course, assignment: str, found: Counter[str]) -> str:
     kinds = [*TAKEN, "refused", *(["left out"] if found["left out"] else [])]
     counts = ", ".join(f"{found[kind]} {kind}" for kind in kinds)
     places = [
-        course.folder("submitted", assignment, student)
-        for student in course.students()
+        course.folder("submitted", assignment, student) for student in course.students()
     ]
     absent = sum(not os.path.lexists(place) for place in places)
     have = "has" if absent == 1 else "have"
@@ -159,9 +158,7 @@ def _settle(
     files.sort(key=lambda one: (bool(one.why), not one.is_notebook))
     for one in files:
         left = "left out" if what and not one.owner.why else "refused"
-        yield Collected(
-            student, left if one.why else what, one.piece.file, one.why
-        )
+        yield Collected(student, left if one.why else what, one.piece.file, one.why)
 
 
 def _choose(files: list[Handed], title: str) -> Handed | None:
@@ -173,9 +170,7 @@ def _choose(files: list[Handed], title: str) -> Handed | None:
     distinct = {one.digest or one.piece.file: one for one in books}
     titled = [one for one in distinct.values() if is_title(one.name, title)]
     hands = {(one.piece.source, one.owner.hand) for one in books}
-    several = (
-        f"{len(distinct)} different notebooks were handed in, none was taken."
-    )
+    several = f"{len(distinct)} different notebooks were handed in, none was taken."
     chosen = None
     if len(distinct) == 1 or (len(hands) == 1 and len(titled) == 1):
         chosen = [*distinct.values(), *titled][-1]

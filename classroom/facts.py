@@ -5,9 +5,7 @@ from typing import Any
 
 RIGHT, WRONG, EMPTY, UNSEEN = "right", "wrong", "empty", "unseen"
 MARKED, WAITS, AGAIN = "marked", "waits", "again"  # by hand
-STATUS = (
-    "status"  # the tag of a cell that tells the status, as the page itself does
-)
+STATUS = "status"  # the tag of a cell that tells the status, as the page itself does
 
 
 @dataclass(frozen=True)

@@ -126,9 +126,7 @@ class _Press:
         self._code = _code()
         self._idle: queue.SimpleQueue[Printer] = queue.SimpleQueue()
 
-    def begin(
-        self, student: str, pool: ThreadPoolExecutor
-    ) -> "Future[Given] | Given":
+    def begin(self, student: str, pool: ThreadPoolExecutor) -> "Future[Given] | Given":
         """Have a page made, unless the one that is there is up to date."""
         try:
             facts = self._facts(student)
@@ -147,9 +145,7 @@ class _Press:
         while not self._idle.empty():
             self._idle.get().close()
 
-    def _make(
-        self, student: str, file: Path, facts: Facts, digest: str
-    ) -> Given:
+    def _make(self, student: str, file: Path, facts: Facts, digest: str) -> Given:
         """Make a page and write it; this is what several threads do at a time."""
         try:
             printer = self._idle.get_nowait()
@@ -167,9 +163,7 @@ class _Press:
     def _facts(self, student: str) -> Facts:
         """Gather what is known about a submission."""
         sheet = self._sheets.get(student)
-        notebook = self._course.notebook(
-            "autograded", self._assignment, student
-        )
+        notebook = self._course.notebook("autograded", self._assignment, student)
         known = sheet is not None and notebook.is_file()
         check(known, "It", "have been graded", "no result")
         assert sheet is not None
@@ -214,9 +208,7 @@ def _tasks(found: Outline, sheet: Sheet, result: Result) -> Iterator[Task]:
         if name not in sheet.entries:
             continue
         entry = sheet.entries[name]
-        comments = [
-            sheet.comments.get(part, "") for part in found.answers[name]
-        ]
+        comments = [sheet.comments.get(part, "") for part in found.answers[name]]
         yield Task(
             name=name,
             title=heading,

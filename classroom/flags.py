@@ -80,9 +80,7 @@ def _defined(trees: list[ast.Module]) -> dict[str, list[ast.AST]]:
     """Return what the code defines, by name: functions, classes and values."""
     found: dict[str, list[ast.AST]] = {}
     for node in (node for tree in trees for node in ast.walk(tree)):
-        if isinstance(
-            node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
-        ):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             found.setdefault(node.name, []).append(node)
         elif isinstance(node, ast.Assign):
             for target in node.targets:

@@ -177,9 +177,7 @@ class Grader:
             return before if before.recorded else self._record(before)
         if submission.status:
             scores = dict.fromkeys(self.assignment.points, 0.0)
-            result = Result(
-                student, submission.status, submission.note, key, scores
-            )
+            result = Result(student, submission.status, submission.note, key, scores)
             return self._keep(result, submission, Run())
         cases = self.assignment.hidden(student, self.course.secret)
         program = self._program(student, submission)
@@ -191,9 +189,7 @@ class Grader:
         number = numbers.get()
         try:
             tasks = {name: self._task(name, c) for name, c in job.cases.items()}
-            return run(
-                job.program, tasks, self.limits, job.budget, number, self.boxed
-            )
+            return run(job.program, tasks, self.limits, job.budget, number, self.boxed)
         finally:
             numbers.put(number)
 
@@ -244,9 +240,7 @@ class Grader:
             crashed = not done.stopped and not done.skipped
             result.status = CRASHED if crashed else STOPPED
             result.note = _what_happened(done)
-        elif not answers and all(
-            s.endswith(NOT_WRITTEN) for s in result.said.values()
-        ):
+        elif not answers and all(s.endswith(NOT_WRITTEN) for s in result.said.values()):
             result.status = EMPTY
         return result
 
@@ -261,9 +255,7 @@ class Grader:
             return
         recipe = self.assignment.recipes[name]
         if hidden := _called(outcomes, recipe.without):
-            result.flags += [
-                f"{name} should do without {one}" for one in hidden
-            ]
+            result.flags += [f"{name} should do without {one}" for one in hidden]
             result.said[name] = f"{name}: It should do without {hidden[0]}."
             return
         if judge(recipe.task, cases, outcomes).passed:
@@ -277,14 +269,10 @@ class Grader:
             said += f"\nHint: {verdict.hint}"
         if name in done.later:
             result.flags.append(f"{name} is right as a later cell left it")
-            said += (
-                "\nWhat counts is the function as it stands after its own cell."
-            )
+            said += "\nWhat counts is the function as it stands after its own cell."
         result.said[name] = said
 
-    def _keep(
-        self, result: Result, submission: Submission, done: Run
-    ) -> Result:
+    def _keep(self, result: Result, submission: Submission, done: Run) -> Result:
         """Write the result, the graded notebook and the marks, in this order."""
         before = load(self.course, self.name, result.student)
         result.rewritten = (
@@ -331,18 +319,14 @@ class Grader:
         given = [
             cell
             for cell in self.release.cells
-            if cell.cell_type == "code"
-            and role(cell, "locked")
-            and not is_test(cell)
+            if cell.cell_type == "code" and role(cell, "locked") and not is_test(cell)
         ]
         known = {
             cell.source.strip()
             for cell in self.release.cells
             if role(cell, "locked") or is_test(cell)
         }
-        begin = "\n".join(
-            [f"student = {student!r}", *(c.source for c in given)]
-        )
+        begin = "\n".join([f"student = {student!r}", *(c.source for c in given)])
         places = [p for p, c in enumerate(submission.cells) if c.kind == "code"]
         recipes = self.assignment.recipes
         own = [
@@ -389,9 +373,7 @@ def digest(*texts: str) -> str:
     return hashlib.sha256(json.dumps(texts).encode()).hexdigest()
 
 
-def _safely(
-    student: str, function: Callable[..., T], *arguments: object
-) -> T | Result:
+def _safely(student: str, function: Callable[..., T], *arguments: object) -> T | Result:
     """Let no error that one submission causes reach the others."""
     try:
         return function(*arguments)

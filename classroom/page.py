@@ -37,9 +37,7 @@ SAID = {
     AGAIN: "This answer has changed since it was marked, and waits for another look.",
 }
 
-SIMPLY = (
-    "It takes too much to typeset this notebook. It is shown as it was written."
-)
+SIMPLY = "It takes too much to typeset this notebook. It is shown as it was written."
 
 # What a status means to the student.
 MEANING = {

@@ -64,9 +64,7 @@ def _clean(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def _look(
-    notebook: dict[str, Any], cells: list[tuple[str, str, str]]
-) -> Iterator[str]:
+def _look(notebook: dict[str, Any], cells: list[tuple[str, str, str]]) -> Iterator[str]:
     """Yield what is unusual about a notebook that can be read."""
     ids = [name for _, _, name in cells if name]
     if len(set(ids)) < len(ids):

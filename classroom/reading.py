@@ -71,9 +71,7 @@ class Reader:
     def cells(self, data: bytes) -> tuple[tuple[Cell, ...], tuple[str, ...]]:
         """Return the cells of a notebook, and what is unusual about it."""
         found = self._ask({"bytes": len(data)}, data)
-        return tuple(Cell(*cell) for cell in found["cells"]), tuple(
-            found["flags"]
-        )
+        return tuple(Cell(*cell) for cell in found["cells"]), tuple(found["flags"])
 
     def uses(
         self, sources: Iterable[str], names: Mapping[str, Sequence[str]]
@@ -83,9 +81,7 @@ class Reader:
         uses: dict[str, list[str]] = found["uses"]
         return uses
 
-    def _ask(
-        self, request: dict[str, Any], data: bytes = b""
-    ) -> dict[str, Any]:
+    def _ask(self, request: dict[str, Any], data: bytes = b"") -> dict[str, Any]:
         """Return the answer; raise ``ValueError`` with a sentence if it is refused.
 
         If the program itself has ended, that is nobody's fault, and no such error.
@@ -161,9 +157,7 @@ def examine(
 def is_there(course: Course, assignment: str, student: str) -> bool:
     """Tell whether a student handed something in, whatever it is."""
     folder = course.folder("submitted", assignment, student)
-    return os.path.lexists(folder) and (
-        not folder.is_dir() or any(folder.iterdir())
-    )
+    return os.path.lexists(folder) and (not folder.is_dir() or any(folder.iterdir()))
 
 
 def handed_in(course: Course, assignment: str, student: str) -> datetime | None:
@@ -181,9 +175,7 @@ def submitted(course: Course, assignment: str) -> list[str]:
     if not root.is_dir():
         return []
     return sorted(
-        place.name
-        for place in root.iterdir()
-        if os.path.lexists(place / assignment)
+        place.name for place in root.iterdir() if os.path.lexists(place / assignment)
     )
 
 
@@ -202,9 +194,7 @@ def _find(folder: Path, assignment: str) -> tuple[Path | None, list[str]]:
         return file, []
     others = sorted(folder.glob("*.ipynb"))
     if len(others) > 1:
-        raise ValueError(
-            "There are several notebooks, none with the right name."
-        )
+        raise ValueError("There are several notebooks, none with the right name.")
     if others:
         return others[0], [f"the notebook is called {others[0].name[:80]!r}"]
     return None, []

@@ -74,9 +74,7 @@ class Release(GenerateAssignment):
         ]
     )
 
-    def init_single_notebook_resources(
-        self, notebook_filename: str
-    ) -> dict[str, Any]:
+    def init_single_notebook_resources(self, notebook_filename: str) -> dict[str, Any]:
         """Hand the visible cases on to the steps."""
         resources = super().init_single_notebook_resources(notebook_filename)
         return {**resources, "visible": self.visible}
@@ -93,9 +91,7 @@ class Release(GenerateAssignment):
 def checks_cell(notebook: NotebookNode) -> NotebookNode:
     """Return the locked cell in which an instructor's notebook makes its checks."""
     cells = [
-        cell
-        for cell in notebook.cells
-        if EMPTY in cell.source and role(cell, "locked")
+        cell for cell in notebook.cells if EMPTY in cell.source and role(cell, "locked")
     ]
     rule = f"have one locked cell with {EMPTY}"
     check(len(cells) == 1, "An assignment", rule, len(cells))
@@ -134,7 +130,5 @@ def release_read(course: Course, assignment: Assignment) -> Path:
             converter.start()
     except NbGraderException as error:
         why = converter.failure or error
-        raise ValueError(
-            f"{assignment.name} cannot be released. {why}"
-        ) from None
+        raise ValueError(f"{assignment.name} cannot be released. {why}") from None
     return course.notebook("release", assignment.name)

@@ -192,9 +192,7 @@ def hide(names: list[str]) -> None:
     for name in [name for name in sys.modules if refuse.holds(name)]:
         module = sys.modules.pop(name)
         if name.startswith("dlcore."):
-            with (
-                warnings.catch_warnings()
-            ):  # of generators that are none any more
+            with warnings.catch_warnings():  # of generators that are none any more
                 warnings.simplefilter("ignore")
                 for value in list(vars(module).values()):
                     _disarm(value, name)
@@ -229,9 +227,7 @@ def _refusal() -> None:
 
 
 REFUSAL = _refusal.__code__
-GENERATOR = (
-    inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
-)
+GENERATOR = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 
 class Notebook:
@@ -424,9 +420,7 @@ def call_task(request: dict[str, Any], space: dict[str, Any]) -> dict[str, Any]:
         return {"crashed": True}
 
 
-def answer_cases(
-    request: dict[str, Any], space: dict[str, Any], pipe: int
-) -> None:
+def answer_cases(request: dict[str, Any], space: dict[str, Any], pipe: int) -> None:
     """Call the function in each case, and write the outcomes to the pipe."""
     from dlcore.assignment.plain_data import Outcome, call
 
@@ -438,9 +432,7 @@ def answer_cases(
             outcomes.append(call(space[name], case)[0])
         except BaseException as problem:
             kind = (
-                "NotImplementedError"
-                if name not in space
-                else type(problem).__name__
+                "NotImplementedError" if name not in space else type(problem).__name__
             )
             outcomes.append(Outcome(raised=kind, why=kind))
     write_line(pipe, outcomes)
@@ -473,9 +465,7 @@ def watch(head: int, pipe: int, seconds: float) -> dict[str, Any]:
         return end
 
 
-def await_line(
-    child: int, pipe: int, seconds: float
-) -> tuple[bytes, dict[str, Any]]:
+def await_line(child: int, pipe: int, seconds: float) -> tuple[bytes, dict[str, Any]]:
     """Return the line that a process writes, or how it ended, or was ended, before.
 
     Processes that it started may keep the pipe open, so that its end may not come.

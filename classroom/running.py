@@ -237,9 +237,7 @@ def _call_tasks(box: Box, tasks: Mapping[str, Task], done: Run) -> bool:
     return True
 
 
-def _call_task(
-    box: Box, name: str, task: Task, done: Run
-) -> list[Outcome] | str:
+def _call_task(box: Box, name: str, task: Task, done: Run) -> list[Outcome] | str:
     """Call a function as it stood after its cell; if it does not answer there, later.
 
     A wrong answer stays wrong, or a function could learn from being called again. If a

@@ -31,12 +31,8 @@ CHUNK = 1 << 20  # bytes that are looked at together
 STAMP = "timestamp.txt"  # where nbgrader keeps when something was handed in
 REFUSED_NOTE = "refused.txt"
 EARLIER = "earlier"
-OLDEST = datetime(
-    1990, 1, 1, tzinfo=UTC
-)  # archives say 1980 if they do not know
-CAREFULLY = (
-    os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
-)  # to open a stranger's file
+OLDEST = datetime(1990, 1, 1, tzinfo=UTC)  # archives say 1980 if they do not know
+CAREFULLY = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK  # to open a stranger's file
 
 
 class Collected(NamedTuple):
@@ -62,16 +58,13 @@ class Collected(NamedTuple):
 
     def __str__(self) -> str:
         why = f": {self.why}" if self.why else ""
-        return printable(
-            f"{self.student or '?':20} {self.what:9} {self.file}{why}"
-        )
+        return printable(f"{self.student or '?':20} {self.what:9} {self.file}{why}")
 
 
 def printable(text: str) -> str:
     """Return a text that does nothing to a terminal but show itself."""
     return "".join(
-        c if c.isprintable() else c.encode("unicode_escape").decode()
-        for c in text
+        c if c.isprintable() else c.encode("unicode_escape").decode() for c in text
     )
 
 
@@ -108,9 +101,7 @@ def take(
     return "replaced" if there else "new"
 
 
-def note_refusal(
-    course: Course, assignment: str, student: str, why: str
-) -> None:
+def note_refusal(course: Course, assignment: str, student: str, why: str) -> None:
     """Leave a sentence where the notebook would be, for the status of the student."""
     folder = course.folder("submitted", assignment, student)
     text = printable(why).encode("utf-8", "replace")
@@ -160,18 +151,14 @@ def read_file(file: Path) -> bytes:
         return read(opened)
 
 
-def read(
-    opened: IO[bytes], most: int = MAX_BYTES, what: str = "A notebook"
-) -> bytes:
+def read(opened: IO[bytes], most: int = MAX_BYTES, what: str = "A notebook") -> bytes:
     """Read what is not too big."""
     data = opened.read(most + 1)
     check_size(len(data), most, what)
     return data
 
 
-def check_size(
-    size: int, most: int = MAX_BYTES, what: str = "A notebook"
-) -> None:
+def check_size(size: int, most: int = MAX_BYTES, what: str = "A notebook") -> None:
     """Refuse what is too big."""
     check(size <= most, what, f"have ≤ {most:,} bytes", "more")
 

@@ -33,20 +33,14 @@ ATTRIBUTES = (
     "largeop linethickness lspace mathcolor mathvariant maxsize minsize movablelimits "
     "rspace scriptlevel separator stretchy style symmetric voffset width"
 ).replace(" ", "|")
-SAFE = re.compile(
-    rf'</?(?:{ELEMENTS})(?: (?:{ATTRIBUTES})="[\w :;.%#+-]*")* ?/?>'
-)
+SAFE = re.compile(rf'</?(?:{ELEMENTS})(?: (?:{ATTRIBUTES})="[\w :;.%#+-]*")* ?/?>')
 TAG = re.compile(r"<[^>]*>?")
 MOST = 200  # characters of MathML for one of TeX
 MIXED = re.compile(r"\\text\{([^{}]*)\}")
 
-ESCAPES = re.compile(
-    r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?"
-)
+ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?")
 # Control characters, breaks that were put in against links, turns of the direction.
-CONTROLS = re.compile(
-    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2060\u2066-\u2069]"
-)
+CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2060\u2066-\u2069]")
 
 NO_LINKS = ["autolink", "image", "link", "reference"]
 
@@ -76,9 +70,7 @@ def line(source: str) -> str:
 def formula(tex: str, block: bool = False) -> str:
     """Set a formula; what cannot be set is shown as it was written."""
     try:
-        found = CONVERTER.convert_with_local_state(
-            _unmixed(tex), displaystyle=block
-        )
+        found = CONVERTER.convert_with_local_state(_unmixed(tex), displaystyle=block)
     except LatexError:
         found = ""
     long = len(found) > MOST * (len(tex) + 10)

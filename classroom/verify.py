@@ -72,9 +72,7 @@ def _structure(assignment: Assignment) -> Iterator[str]:
     count = len(assignment.recipes)
     if count not in TASKS:
         yield f"There are {count} tasks. Have from {TASKS[0]} to {TASKS[-1]}."
-    written = [
-        c for c in notebook.cells if role(c, "grade") and role(c, "solution")
-    ]
+    written = [c for c in notebook.cells if role(c, "grade") and role(c, "solution")]
     if len(written) != 1 or written[0].cell_type != "markdown":
         yield "Have one written answer: a text cell with solution and grade."
     for i, cell in enumerate(notebook.cells):
@@ -109,9 +107,7 @@ def _task(recipe: Recipe) -> Iterator[str]:
         yield "two mistakes have the same hint. Each needs its own."
 
 
-def _cases(
-    assignment: Assignment, recipe: Recipe, students: int
-) -> Iterator[str]:
+def _cases(assignment: Assignment, recipe: Recipe, students: int) -> Iterator[str]:
     """Try the solution, the mistakes and constant answers on many sets of cases."""
     name = recipe.function.__name__
     words: list[tuple[str | int, ...]] = [
@@ -146,9 +142,7 @@ def _right(recipe: Recipe, cases: list[Case]) -> Iterator[str]:
 
 def _wrong(recipe: Recipe, cases: list[Case]) -> Iterator[str]:
     for mistake in recipe.mistakes:
-        outcomes = [
-            case.mistakes.get(mistake, Outcome(case.answer)) for case in cases
-        ]
+        outcomes = [case.mistakes.get(mistake, Outcome(case.answer)) for case in cases]
         verdict = judge(recipe.task, cases, outcomes)
         if verdict.passed:
             yield (

@@ -52,11 +52,7 @@ class Code(NamedTuple):
     def pictures(self) -> list[NotebookNode]:
         """Return the outputs that show one."""
         outputs = [output.get("data", {}) for output in self.cell.outputs]
-        return [
-            data
-            for data in outputs
-            if any(m.startswith("image/") for m in data)
-        ]
+        return [data for data in outputs if any(m.startswith("image/") for m in data)]
 
 
 class Page:
@@ -83,13 +79,9 @@ class Page:
                     match = EVIDENCE.match(source)
                     label = match and match[1]
                     name = self.names[-1]
-                    self.code.append(
-                        Code(place, name, cell, about, source, label)
-                    )
+                    self.code.append(Code(place, name, cell, about, source, label))
         self.claims = [
-            d
-            for d in self.directives
-            if is_statement(d) and d.kind != "prf:definition"
+            d for d in self.directives if is_statement(d) and d.kind != "prf:definition"
         ]
 
 
@@ -107,14 +99,11 @@ def read_book(root: Path) -> Book:
     pages, sheets = {}, {}
     for file in sorted((root / "book").rglob("*.*")):
         path = file.relative_to(root)
-        hidden = any(
-            p.startswith((".", "_")) or p == "assignments" for p in path.parts
-        )
+        hidden = any(p.startswith((".", "_")) or p == "assignments" for p in path.parts)
         if path.suffix in {".ipynb", ".md"} and not hidden:
             pages[path.as_posix()] = Page(path.as_posix(), read(file))
             sheets[path.as_posix()] = {
-                sheet.stem: read_sheet(sheet)
-                for sheet in folder(file).glob("*.webp")
+                sheet.stem: read_sheet(sheet) for sheet in folder(file).glob("*.webp")
             }
     toc = entries(yaml.safe_load((root / "_toc.yml").read_text()))
     return Book(pages, list(toc), sheets)
@@ -124,9 +113,7 @@ def read(file: Path) -> NotebookNode:
     """Read a page, or say which file is no notebook."""
     text = file.read_text(encoding="utf-8")
     if file.suffix == ".md":
-        return nbformat.v4.new_notebook(
-            cells=[nbformat.v4.new_markdown_cell(text)]
-        )
+        return nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(text)])
     try:
         notebook = nbformat.reads(text, as_version=4)
         nbformat.validate(notebook)

@@ -17,9 +17,7 @@ with_shapes = jaxtyping.jaxtyped
 def names_shapes(hint):
     """Tell whether a type hint holds a shape, or is a text that may."""
     shape = inspect.isclass(hint) and issubclass(hint, jaxtyping.AbstractArray)
-    return (
-        shape or isinstance(hint, str) or any(map(names_shapes, get_args(hint)))
-    )
+    return shape or isinstance(hint, str) or any(map(names_shapes, get_args(hint)))
 
 
 def checked(function=None, *, typechecker):
@@ -51,9 +49,7 @@ jaxtyping.install_import_hook(
     "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))",
 )
 matplotlib.use("Agg")
-settings.register_profile(
-    "repo", deadline=None, max_examples=25, derandomize=True
-)
+settings.register_profile("repo", deadline=None, max_examples=25, derandomize=True)
 settings.load_profile("repo")
 
 

@@ -39,9 +39,7 @@ IGNORED = re.compile(
     r"(?im)^(\s*#+\s*)?(nbval|pytest-validate)-(ignore|ignore-output|skip)\s*$"
     f"|^{VARIES}$"
 )
-UNCHECKED = re.compile(
-    r"(?im)^(\s*#+\s*)?(nbval-skip|(nbval-)?raises-exception)\s*$"
-)
+UNCHECKED = re.compile(r"(?im)^(\s*#+\s*)?(nbval-skip|(nbval-)?raises-exception)\s*$")
 
 Rule: TypeAlias = Callable[[Page, Book], Iterator[str]]
 
@@ -49,9 +47,7 @@ Rule: TypeAlias = Callable[[Page, Book], Iterator[str]]
 def line_of(found: re.Match[str]) -> str:
     """Return the line around a match, or what fits of it."""
     before, after = found.string[: found.start()], found.string[found.end() :]
-    return (
-        before.split("\n")[-1][-40:] + found[0] + after.split("\n")[0][:40]
-    ).strip()
+    return (before.split("\n")[-1][-40:] + found[0] + after.split("\n")[0][:40]).strip()
 
 
 def asserts(source: str) -> bool:
@@ -71,9 +67,7 @@ def asserts(source: str) -> bool:
 
     def varies(node: ast.AST) -> bool:
         names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
-        return bool(names - set(dir(builtins))) and not isinstance(
-            node, ast.Tuple
-        )
+        return bool(names - set(dir(builtins))) and not isinstance(node, ast.Tuple)
 
     for node in executed(tree):
         if isinstance(node, ast.Assert) and varies(node.test):
@@ -98,10 +92,7 @@ def has_unique_labels(page: Page, book: Book) -> Iterator[str]:
 
     for label in sorted(set(labels(page))):
         where = [
-            path
-            for path, p in book.pages.items()
-            for x in labels(p)
-            if x == label
+            path for path, p in book.pages.items() for x in labels(p) if x == label
         ]
         if len(where) > 1:
             yield f"{page.path}: the label {label} stands in {', '.join(where)}. Rename one."
@@ -137,9 +128,7 @@ def uses_the_kernel(page: Page, book: Book) -> Iterator[str]:
 
 
 def opens_with_aims(page: Page, book: Book) -> Iterator[str]:
-    text = next(
-        (c.source for c in page.cells[:1] if c.cell_type == "markdown"), ""
-    )
+    text = next((c.source for c in page.cells[:1] if c.cell_type == "markdown"), "")
     title = re.match(r"(?:\([\w:-]+\)=\s+)*# \S", text)
     for what, found in [
         ("# Title", title),
@@ -172,9 +161,7 @@ def supports_its_statements(page: Page, book: Book) -> Iterator[str]:
         name = f"{page.path}, {d.name}"
         if not d.label:
             yield f"{name} has no label. Write as its first line: :label: <short-name>"
-        elif not any(
-            c.evidence == d.label and c.place > d.place for c in page.code
-        ):
+        elif not any(c.evidence == d.label and c.place > d.place for c in page.code):
             yield (
                 f"{name} has no evidence. Write below it a cell that asserts what it says and "
                 f"begins with the line: # evidence: {d.label}"
@@ -183,9 +170,7 @@ def supports_its_statements(page: Page, book: Book) -> Iterator[str]:
         for other in page.directives[page.directives.index(d) + 1 :]:
             if other in page.claims:
                 break
-            is_proof = other.kind == "prf:proof" or re.match(
-                "proof", other.title, re.I
-            )
+            is_proof = other.kind == "prf:proof" or re.match("proof", other.title, re.I)
             proved = proved or bool(is_proof and other.body.strip())
         if not proved:
             yield (
@@ -196,17 +181,11 @@ def supports_its_statements(page: Page, book: Book) -> Iterator[str]:
 
 def checks_in_evidence(page: Page, book: Book) -> Iterator[str]:
     known = {
-        d.label
-        for p in book.pages.values()
-        for d in p.directives
-        if is_statement(d)
+        d.label for p in book.pages.values() for d in p.directives if is_statement(d)
     }
     for c in page.code:
         lines = c.source.split("\n")
-        if (
-            c.evidence is None
-            or lines[0].rstrip() != f"# evidence: {c.evidence}"
-        ):
+        if c.evidence is None or lines[0].rstrip() != f"# evidence: {c.evidence}":
             if re.search(r"^\s*#\s*evidence\b", c.source, re.I | re.M):
                 yield f"{c.name}: name evidence in the first line, as # evidence: <label>"
             continue
@@ -231,10 +210,7 @@ def ignores_few_outputs(page: Page, book: Book) -> Iterator[str]:
 def describes_its_figures(page: Page, book: Book) -> Iterator[str]:
     for c in page.code:
         shown = c.pictures()
-        if (
-            not all(map(is_explore, shown))
-            and not c.about.get("alt", "").strip()
-        ):
+        if not all(map(is_explore, shown)) and not c.about.get("alt", "").strip():
             yield f"{c.name} shows a picture. Write as its first line: # alt: <what it shows>"
         if c.about and len(shown) != 1:
             n = len(shown)
@@ -253,9 +229,7 @@ def has_short_cells(page: Page, book: Book) -> Iterator[str]:
 
 
 def has_something_to_move(page: Page, book: Book) -> Iterator[str]:
-    if not any(
-        is_explore(picture) for c in page.code for picture in c.pictures()
-    ):
+    if not any(is_explore(picture) for c in page.code for picture in c.pictures()):
         yield f"{page.path} has no figure to move. Add one with explore(). {page.again}"
 
 

@@ -69,9 +69,7 @@ def test_first_comments_describe_the_figure(source, found, code):
 
 def test_comments_become_the_metadata_of_the_page():
     text, plain = new_markdown_cell("# alt: A title"), new_code_cell("x = 1")
-    figure = new_code_cell(
-        "# figure: a\n# caption: Up.\n# alt: A line.\nplot()"
-    )
+    figure = new_code_cell("# figure: a\n# caption: Up.\n# alt: A line.\nplot()")
     strip_comments(new_notebook(cells=[text, plain, figure]))
     assert text.source == "# alt: A title"
     assert plain.metadata == {"mystnb": {}}
@@ -143,20 +141,13 @@ def png() -> str:
 
 
 def write_page(folder: Path, *evidence: str) -> None:
-    picture = new_output(
-        "display_data", {"image/png": png(), "text/plain": "<Figure>"}
-    )
+    picture = new_output("display_data", {"image/png": png(), "text/plain": "<Figure>"})
     cells = [
         new_markdown_cell(STATEMENTS),
-        *(
-            new_code_cell(f"# evidence: {label}\nassert a")
-            for label in evidence
-        ),
+        *(new_code_cell(f"# evidence: {label}\nassert a") for label in evidence),
         new_code_cell(FIGURE, outputs=[picture]),
     ]
-    nbformat.write(
-        new_notebook(cells=cells, metadata=KERNEL), folder / "page.ipynb"
-    )
+    nbformat.write(new_notebook(cells=cells, metadata=KERNEL), folder / "page.ipynb")
 
 
 def build(folder: Path) -> tuple[BeautifulSoup, BeautifulSoup]:
@@ -175,13 +166,8 @@ def build(folder: Path) -> tuple[BeautifulSoup, BeautifulSoup]:
         env={**os.environ, "PYTHONPATH": str(EXTENSIONS), "COLUMNS": "200"},
     )
     assert done.returncode == 0, done.stderr
-    files = [
-        folder / "_build" / "html" / name
-        for name in ("page.html", "ledger.html")
-    ]
-    page, ledger = (
-        BeautifulSoup(file.read_text(), "html.parser") for file in files
-    )
+    files = [folder / "_build" / "html" / name for name in ("page.html", "ledger.html")]
+    page, ledger = (BeautifulSoup(file.read_text(), "html.parser") for file in files)
     return page, ledger
 
 
@@ -241,9 +227,7 @@ def test_figure_has_number_caption_alt_and_css_size(pages):
     page, _ = pages
     figure = page.find("figure")
     assert figure["id"] == "parabola"
-    assert figure.figcaption.get_text(" ", strip=True).startswith(
-        "Fig. 1.1 Squares."
-    )
+    assert figure.figcaption.get_text(" ", strip=True).startswith("Fig. 1.1 Squares.")
     assert figure.img["alt"] == "A curve."
     assert "width: 40px" in figure.img["style"]  # 80 dots of 1/200 inch
     assert "# alt" not in page.get_text()
@@ -275,8 +259,6 @@ def test_spans_that_are_dropped_have_the_colour_of_their_box(theme):
     styles = [f"a11y-high-contrast-{name}" for name in ("light", "dark")]
     css = get_pygments_stylesheet(*styles)  # the theme's default
     start = f'html[data-theme="{theme}"] .highlight'
-    (box,) = re.findall(
-        rf"^{re.escape(start)} {{.* color: (#\w+) }}", css, re.M
-    )
+    (box,) = re.findall(rf"^{re.escape(start)} {{.* color: (#\w+) }}", css, re.M)
     for name in "npw":
         assert f"{start} .{name} {{ color: {box} }}" in css

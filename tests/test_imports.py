@@ -53,9 +53,7 @@ def test_contracts_hold():
         ("feedforward/pca", "from dlcore._torch import torch", 1),
     ],
 )
-def test_an_import_against_the_order_breaks_a_contract(
-    copy, module, line, broken
-):
+def test_an_import_against_the_order_breaks_a_contract(copy, module, line, broken):
     file = copy / "dlcore" / f"{module}.py"
     file.write_text(f"{file.read_text()}\n{line}\n")
     done = check_contracts(copy)
@@ -78,12 +76,8 @@ def test_chapters_import_nothing_by_themselves():
         file = MODULES.get(f"{chapter}.__init__")
         if file:
             nodes = ast.walk(ast.parse(file.read_text()))
-            found = [
-                n for n in nodes if isinstance(n, ast.Import | ast.ImportFrom)
-            ]
-            assert not found, (
-                f"{file} must import nothing: name the module itself."
-            )
+            found = [n for n in nodes if isinstance(n, ast.Import | ast.ImportFrom)]
+            assert not found, f"{file} must import nothing: name the module itself."
 
 
 def test_tests_lie_where_their_modules_do():

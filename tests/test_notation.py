@@ -52,13 +52,7 @@ def names():
     for letter in "QKVE":
         matrices[letter] = torch.ones(m, n)
     sizes = {"s": s, "n": n, "m": m, "t": 0, "v": 1}
-    return (
-        {"np": np, "math": math, "rng": rng}
-        | numbers
-        | arrays
-        | matrices
-        | sizes
-    )
+    return {"np": np, "math": math, "rng": rng} | numbers | arrays | matrices | sizes
 
 
 def rule(name):
@@ -105,8 +99,7 @@ def test_shapes_on_the_page_fit_together():
     for letter, shape in shapes.items():
         assert names()[letter].shape == shape
     assert (
-        predict(np.ones(shapes["w"]), 0.0, np.ones(shapes["X"])).shape
-        == (shapes["y"])
+        predict(np.ones(shapes["w"]), 0.0, np.ones(shapes["X"])).shape == (shapes["y"])
     )
 
 

@@ -28,9 +28,7 @@ from tasks import install_line
 ROOT = Path(__file__).parents[1]
 BOOK = read_book(ROOT)
 CASES = [
-    pytest.param(
-        page, rule, id=f"{page.path.removeprefix('book/')}-{rule.__name__}"
-    )
+    pytest.param(page, rule, id=f"{page.path.removeprefix('book/')}-{rule.__name__}")
     for page in BOOK.pages.values()
     for rule in (NOTEBOOK_RULES if page.path.endswith(".ipynb") else PAGE_RULES)
 ]
@@ -71,9 +69,7 @@ ALT = "# alt: A curve\n#   that opens upwards.\n"
 FIGURE = f"# figure: parabola\n# caption: Squares.\n{ALT}plt.plot(x, x**2)"
 PICTURE = {"image/png": "iVBO", "text/plain": "<Figure size 600x360>"}
 ABOUT = {"name": "draw", "about": "A line.", "play": None}
-ABOUT["controls"] = [
-    {"label": "a", "texts": ["1", "2", "3"], "at": 0, "menu": False}
-]
+ABOUT["controls"] = [{"label": "a", "texts": ["1", "2", "3"], "at": 0, "menu": False}]
 MOVABLE = {"image/png": "iVBO", "text/plain": "explore(draw, a: 3 values)"}
 MOVABLE[DESCRIPTION] = ABOUT
 TEXT, MOVED, STATED, CHECKED, DRAWN, PRINTED, _, SET = range(8)  # of good()
@@ -139,9 +135,7 @@ def tag(name: str, *places: int) -> Change:
 def comment(text: str, *places: int) -> Change:
     def change(notebook: NotebookNode) -> None:
         for place in places:
-            notebook.cells[
-                place
-            ].source = f"{text}\n{notebook.cells[place].source}"
+            notebook.cells[place].source = f"{text}\n{notebook.cells[place].source}"
 
     return change
 
@@ -181,9 +175,7 @@ def breaches(notebook: NotebookNode, other: str = "# Other") -> dict[str, str]:
     second = Page(OTHER, new_notebook(cells=[new_markdown_cell(other)]))
     sheets = {PATH: {} if "test" in notebook.metadata else SHEETS}
     book = Book({PATH: page, OTHER: second}, ["book/chapter/page"], sheets)
-    said = {
-        rule.__name__: "\n".join(rule(page, book)) for rule in NOTEBOOK_RULES
-    }
+    said = {rule.__name__: "\n".join(rule(page, book)) for rule in NOTEBOOK_RULES}
     return {name: sentences for name, sentences in said.items() if sentences}
 
 
@@ -428,9 +420,7 @@ def test_page_without_code_may_define_but_not_claim():
     def said(text: str) -> list[str]:
         page = Page(OTHER, new_notebook(cells=[new_markdown_cell(text)]))
         book = Book({OTHER: page}, ["book/chapter/other"])
-        return [
-            sentence for rule in PAGE_RULES for sentence in rule(page, book)
-        ]
+        return [sentence for rule in PAGE_RULES for sentence in rule(page, book)]
 
     assert said(DEFINITION) == []
     assert said(THEOREM) == [
@@ -447,9 +437,7 @@ def test_label_may_not_be_used_on_another_page_either():
 @pytest.mark.parametrize(
     "change",
     [
-        edit(
-            STATED, ":::{prf:proof}", ":::{admonition} Proof\n:class: dropdown"
-        ),
+        edit(STATED, ":::{prf:proof}", ":::{admonition} Proof\n:class: dropdown"),
         edit(STATED, ":::{prf:proof}", ":::{dropdown} Proof of the theorem"),
         edit(
             STATED,
@@ -457,9 +445,7 @@ def test_label_may_not_be_used_on_another_page_either():
             "````{toggle}\n```{prf:proof}\nEqual",
         ),
         edit(STATED, "for all $a$", "for all $a$ {cite:p}`who2000`"),
-        both(
-            edit(CHECKED, "# ev", f"{ALT}# ev"), show(CHECKED, output(PICTURE))
-        ),
+        both(edit(CHECKED, "# ev", f"{ALT}# ev"), show(CHECKED, output(PICTURE))),
         edit(TEXT, "# Squares", "(sec-squares)=\n# Squares"),
         edit(STATED, "Equal", "See https://x.org/home/tmp and ~/work. Equal"),
         edit(STATED, "Equal", "```python\n{prf:theorem}\n```\n\nEqual"),

@@ -116,9 +116,7 @@ def test_without_venv_the_package_that_has_it_is_named(machine, monkeypatch):
     machine()
     (tasks.VENV / "bin" / "pip").unlink()
     monkeypatch.setattr(tasks.subprocess, "call", lambda command: 1)
-    with pytest.raises(
-        SystemExit, match="On Debian and Ubuntu, install python3-"
-    ):
+    with pytest.raises(SystemExit, match="On Debian and Ubuntu, install python3-"):
         tasks.make_environment()
 
 
@@ -164,9 +162,7 @@ def test_where_it_cannot_be_had_the_other_comes_and_its_size_is_said(
 
 
 @pytest.mark.parametrize("system", ["darwin", "win32"])
-def test_elsewhere_the_usual_build_is_the_one_for_cpus(
-    machine, monkeypatch, system
-):
+def test_elsewhere_the_usual_build_is_the_one_for_cpus(machine, monkeypatch, system):
     calls = machine()
     monkeypatch.setattr(sys, "platform", system)
     tasks.install()
@@ -288,9 +284,7 @@ def test_they_are_told_at_once(machine, monkeypatch):
     assert not (tasks.ROOT / "calls").exists()
 
 
-def test_an_environment_that_is_there_may_be_used_from_any_python(
-    machine, monkeypatch
-):
+def test_an_environment_that_is_there_may_be_used_from_any_python(machine, monkeypatch):
     machine()
     tasks.ready()
     monkeypatch.setattr(tasks, "refusal", lambda: "Not here.")
@@ -307,13 +301,11 @@ def test_an_old_python_can_read_the_refusal():
 
 def test_the_readme_names_the_versions_that_are_let_in():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    oldest, newest = (
-        f"3.{minor}" for minor in (tasks.OLDEST[1], tasks.NEWEST[1])
-    )
+    oldest, newest = (f"3.{minor}" for minor in (tasks.OLDEST[1], tasks.NEWEST[1]))
     assert f"Python {oldest} to {newest}" in readme
-    assert f'requires-python = ">={oldest}"' in (
-        ROOT / "pyproject.toml"
-    ).read_text(encoding="utf-8")
+    assert f'requires-python = ">={oldest}"' in (ROOT / "pyproject.toml").read_text(
+        encoding="utf-8"
+    )
 
 
 # The pins.
@@ -402,9 +394,7 @@ def test_all_that_a_system_brings_along_is_pinned(system, machine, python):
         except importlib.metadata.PackageNotFoundError:
             continue  # of another system, and brings nothing itself
         for more in map(Requirement, brings):
-            if not more.marker or more.marker.evaluate(
-                where | {"extra": extra}
-            ):
+            if not more.marker or more.marker.evaluate(where | {"extra": extra}):
                 waiting += [(more, each) for each in ["", *more.extras]]
 
 

@@ -222,9 +222,7 @@ class Reader:
 
     def on_console(self, message):
         if message.type in ("error", "warning"):
-            self.complaints.append(
-                f"{message.text} ({message.location['url']})"
-            )
+            self.complaints.append(f"{message.text} ({message.location['url']})")
 
     def open(self, name):
         self.page.goto("about:blank")
@@ -244,9 +242,7 @@ class Reader:
         self.page.emulate_media(color_scheme=theme)
         page = self.page.locator("html")
         said = f"{self}: the theme does not become {theme}"
-        expect(page, said).to_have_attribute(
-            "data-theme", theme, timeout=60_000
-        )
+        expect(page, said).to_have_attribute("data-theme", theme, timeout=60_000)
 
     def __str__(self):
         return f"{self.name} (from the {self.place})"
@@ -269,9 +265,7 @@ def server():
 @pytest.fixture(scope="session")
 def browser():
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=CHROMIUM, args=FLAGS
-        )
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         yield browser
         browser.close()
 
@@ -279,9 +273,7 @@ def browser():
 @pytest.fixture(scope="session")
 def readers(browser, server):
     bases = {"server": server, "folder": f"{SITE.as_uri()}/"}
-    return {
-        place: Reader(browser, place, base) for place, base in bases.items()
-    }
+    return {place: Reader(browser, place, base) for place, base in bases.items()}
 
 
 @pytest.fixture(scope="module")
@@ -297,9 +289,7 @@ def visiting(names, served=()):
     return pytest.mark.parametrize("visit", visits, indirect=True, ids="-".join)
 
 
-everywhere = visiting(
-    [*PAGES, SEARCH], ["index.html", SEARCH, LEDGER, NOTEBOOKS[0]]
-)
+everywhere = visiting([*PAGES, SEARCH], ["index.html", SEARCH, LEDGER, NOTEBOOKS[0]])
 notebooks = visiting(NOTEBOOKS)
 themes = pytest.mark.parametrize("theme", THEMES)
 
@@ -316,22 +306,16 @@ def forbid(found, where, what, remedy):
 
 @visiting([SEARCH], [SEARCH])
 def test_search_finds_the_perceptron(visit):
-    link = visit.page.locator(
-        "#search-results a[href*='perceptron.html']"
-    ).first
+    link = visit.page.locator("#search-results a[href*='perceptron.html']").first
     expect(link, f"{visit}: the perceptron is not found").to_be_visible()
     url = re.split("[?#]", link.evaluate("a => a.href"))[0]
-    assert url.removeprefix(visit.base) in PAGES, (
-        f"{visit}: {url} does not exist"
-    )
+    assert url.removeprefix(visit.base) in PAGES, f"{visit}: {url} does not exist"
 
 
 @visiting([LEDGER])
 def test_the_ledger_pairs_statements_with_evidence(visit):
     rows = visit.page.locator(".ledger tbody tr").all()
-    assert rows, (
-        f"{visit}: no statement is listed. See book/_ext/book_ledger.py."
-    )
+    assert rows, f"{visit}: no statement is listed. See book/_ext/book_ledger.py."
     found = []
     for row in rows:
         statement, *_, evidence = row.locator("td").all()
@@ -353,9 +337,7 @@ def test_mathematics_is_typeset(visit):
         "Mend the LaTeX: an unknown command, a $ without its partner or beside a space, "
         "mathematics in a page's title (pages without formulas load no MathJax)."
     )
-    forbid(
-        visit.page.evaluate(RAW_LATEX), visit, "LaTeX is not typeset", remedy
-    )
+    forbid(visit.page.evaluate(RAW_LATEX), visit, "LaTeX is not typeset", remedy)
 
 
 @everywhere
@@ -371,9 +353,7 @@ def test_every_picture_is_described(visit):
 @everywhere
 def test_every_page_fits_a_phone(visit):
     visit.page.set_viewport_size(PHONE)
-    remedy = (
-        "Shorten it, or let it scroll in a box: overflow-x: auto in book.css."
-    )
+    remedy = "Shorten it, or let it scroll in a box: overflow-x: auto in book.css."
     found = visit.page.evaluate(TOO_WIDE)
     forbid(found, visit, f"wider than {PHONE['width']} px", remedy)
 
@@ -443,18 +423,14 @@ def faults(page, control):
         if len(set(texts)) < len(steps):
             yield f"'{label}' says {texts} for its {len(steps)} values"
     for step in steps:
-        if any(
-            f"{label} = {text}" not in step["alt"] for text in step["texts"]
-        ):
+        if any(f"{label} = {text}" not in step["alt"] for text in step["texts"]):
             yield f"'{label}' says {step['texts']}, but its picture '{step['alt']}'"
 
 
 @notebooks
 def test_every_control_moves_its_figure(visit):
     cells = nbformat.read(SOURCES[visit.name], as_version=4).cells
-    calls = sum(
-        bool(re.search(r"^explore\(", cell.source, re.M)) for cell in cells
-    )
+    calls = sum(bool(re.search(r"^explore\(", cell.source, re.M)) for cell in cells)
     figures = visit.page.locator(".explore")
     assert figures.count() >= calls, (
         f"{visit}: {calls} calls of explore, but {figures.count()} figures with "
@@ -481,9 +457,7 @@ def test_few_sheets_are_decoded_at_a_time(visit):
 def test_play_plays_and_pauses(visit):
     visit.page.evaluate(HOLD_TIME)
     for figure in visit.page.locator(".explore:has(button)").all():
-        button, image, value = map(
-            figure.locator, ["button", PICTURE, "output"]
-        )
+        button, image, value = map(figure.locator, ["button", PICTURE, "output"])
         figure.locator("input").press("Home")
         button.click()
         expect(button, f"{visit}: 'Play' does not play").to_have_text("Pause")
@@ -493,9 +467,7 @@ def test_play_plays_and_pauses(visit):
         assert described(image) == alt, f"{visit}: 'Pause' does not pause"
         button.click()
         visit.page.evaluate("pass()")
-        expect(value, f"{visit}: 'Play' does not move on").not_to_have_text(
-            paused
-        )
+        expect(value, f"{visit}: 'Play' does not move on").not_to_have_text(paused)
         assert described(image) != alt, f"{visit}: 'Play' draws nothing"
         figure.locator("input").press("Home")
         expect(button, f"{visit}: a key does not stop it").to_have_text("Play")
@@ -532,9 +504,7 @@ def on_paper(visit):
         shown = visit.page.locator(f".cell_output {kind} >> visible=true").first
         if shown.count():
             seen = picture(shown)
-            found.append(
-                (described(shown), seen.getpixel((2, 2)), seen.getextrema())
-            )
+            found.append((described(shown), seen.getpixel((2, 2)), seen.getextrema()))
     return found
 
 
@@ -585,23 +555,17 @@ def test_everything_has_a_name(visit):
 def test_no_request_leaves_the_machine(visit):
     # Connections made ahead of time and icons are no requests to Playwright.
     hints = "link[rel~=preconnect], link[rel~=dns-prefetch], link[rel~=icon]"
-    hinted = visit.page.locator(hints).evaluate_all(
-        "all => all.map((e) => e.href)"
-    )
+    hinted = visit.page.locator(hints).evaluate_all("all => all.map((e) => e.href)")
     own = (visit.base, "data:", "blob:")
     found = [url for url in visit.requests + hinted if not url.startswith(own)]
-    remedy = (
-        "Put it in book/_static, or switch off what asks for it: _config.yml."
-    )
+    remedy = "Put it in book/_static, or switch off what asks for it: _config.yml."
     forbid(found, visit, "asks for what is not in the book", remedy)
 
 
 @everywhere
 def test_no_page_complains(visit):
     remedy = "Mend the path of what is not found; else press F12 on the page."
-    forbid(
-        visit.complaints, visit, "errors and warnings in the console", remedy
-    )
+    forbid(visit.complaints, visit, "errors and warnings in the console", remedy)
 
 
 def test_picture_and_controls_agree_when_a_reader_comes_back(browser):
@@ -645,9 +609,7 @@ def targets(page, kind):
     links = anchors(SITE / page)[kind]
     links = [link for link in links if not re.match(r"\w+:|//", link)]
     paths = [unquote(urlsplit(link).path) for link in links]
-    files = [
-        (SITE / page).parent / path if path else SITE / page for path in paths
-    ]
+    files = [(SITE / page).parent / path if path else SITE / page for path in paths]
     return dict(zip(links, files, strict=True))
 
 
@@ -655,26 +617,18 @@ def targets(page, kind):
 def test_links_lead_somewhere(page):
     def leads(link, file):
         fragment = unquote(urlsplit(link).fragment)
-        return file.is_file() and (
-            not fragment or fragment in anchors(file)["id"]
-        )
+        return file.is_file() and (not fragment or fragment in anchors(file)["id"])
 
     links = targets(page, "a href").items()
     found = [link for link, file in links if not leads(link, file)]
-    forbid(
-        found, page, "links that lead nowhere", "Mend the label or the path."
-    )
+    forbid(found, page, "links that lead nowhere", "Mend the label or the path.")
 
 
 @pytest.mark.parametrize("page", NOTEBOOKS)
 def test_every_notebook_can_be_downloaded(page):
     name = SOURCES[page].name
-    files = [
-        file for file in targets(page, "a href").values() if file.name == name
-    ]
-    assert files, (
-        f"{page}: no link to {name}. Is use_download_button switched off?"
-    )
+    files = [file for file in targets(page, "a href").values() if file.name == name]
+    assert files, f"{page}: no link to {name}. Is use_download_button switched off?"
     for file in files:
         notebook = json.loads(file.read_text())
         assert notebook.get("nbformat") == 4, f"{page}: {file} is no notebook"
@@ -725,10 +679,6 @@ def test_no_answer_of_an_assignment_is_published():
             text = file.read_text(encoding="utf-8", errors="replace")
             text = unescape(re.sub(r"[\w+/=]{500,}", "", text))  # no pictures
             words = {*re.findall(r"\w+", text)}
-            found = [
-                a for a, own in answers.items() if own <= words and a in text
-            ]
+            found = [a for a, own in answers.items() if own <= words and a in text]
             where = file.relative_to(SITE)
-            assert not found, (
-                f"{where} publishes {found}. Take it out of _toc.yml."
-            )
+            assert not found, f"{where} publishes {found}. Take it out of _toc.yml."

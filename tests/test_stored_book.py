@@ -84,9 +84,7 @@ def test_modules_are_found_through_imports(source, names, package):
         ("book.mplstyle", "lines.linewidth: 9", False),
     ],
 )
-def test_a_fingerprint_follows_the_code_that_counts(
-    file, source, same, package
-):
+def test_a_fingerprint_follows_the_code_that_counts(file, source, same, package):
     cells = ["from dlcore.upper import y", "y"]
     before = fingerprint(cells, package)
     (package / "dlcore" / file).write_text(source)
@@ -119,9 +117,7 @@ def run(path, *sources):
     cells = [new_markdown_cell("# Title"), *map(new_code_cell, sources)]
     nbformat.write(new_notebook(cells=cells, metadata=KERNEL), path)
     command = [sys.executable, EXTENSIONS / "run_notebooks.py", path]
-    return subprocess.run(
-        command, capture_output=True, text=True, cwd=path.parent
-    )
+    return subprocess.run(command, capture_output=True, text=True, cwd=path.parent)
 
 
 @pytest.fixture(scope="module")
@@ -178,17 +174,13 @@ def test_costs_are_measured(stored):
     ("source", "reason"),
     [("1 / 0", "ZeroDivisionError"), ("import os\nos._exit(1)", "Kernel died")],
 )
-def test_failing_cell_is_reported_with_notebook_and_remedy(
-    source, reason, tmp_path
-):
+def test_failing_cell_is_reported_with_notebook_and_remedy(source, reason, tmp_path):
     path = tmp_path / "bad.ipynb"
     done = run(path, source)
     assert done.returncode == 1
     assert "bad.ipynb: a cell failed." in done.stderr
     assert reason in done.stderr
-    assert done.stderr.rstrip().endswith(
-        "then run: make notebooks NB=bad.ipynb"
-    )
+    assert done.stderr.rstrip().endswith("then run: make notebooks NB=bad.ipynb")
     assert "run_notebooks.py" not in done.stderr  # no traceback of our own
     assert nbformat.read(path, as_version=4).cells[1].execution_count is None
 

@@ -78,10 +78,7 @@ def test_the_readme_shows_both_ways():
 
 
 WITH_INSTALL_LINE = [
-    *(
-        ROOT / name
-        for name in ("README.md", "book/index.md", "book/teaching.md")
-    ),
+    *(ROOT / name for name in ("README.md", "book/index.md", "book/teaching.md")),
     *sorted((ROOT / "book" / "assignments").glob("*.ipynb")),
 ]
 
@@ -238,9 +235,7 @@ def test_programs_see_the_threads_and_variables_they_are_given(
     assert capfd.readouterr().out == "[None, None, None, '1']\n"
 
 
-def test_a_program_that_fails_stops_with_its_code_and_a_sentence(
-    program, capfd
-):
+def test_a_program_that_fails_stops_with_its_code_and_a_sentence(program, capfd):
     with pytest.raises(SystemExit) as stopped:
         tasks.run(program("import sys; sys.exit(3)"), failed="Mend it.")
     assert stopped.value.code == 3

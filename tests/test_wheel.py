@@ -39,9 +39,7 @@ def unpacked(wheel, tmp_path_factory) -> Path:
     return folder
 
 
-def without_torch(
-    folder: Path, script: str
-) -> subprocess.CompletedProcess[str]:
+def without_torch(folder: Path, script: str) -> subprocess.CompletedProcess[str]:
     """Run a script with the unpacked wheel and without PyTorch."""
     return subprocess.run(
         [sys.executable, "-c", BEFORE.format(folder=str(folder)) + script],

@@ -98,9 +98,7 @@ def _case(arguments: Any, answer: Any, mistakes: dict[str, Any]) -> Case:
     )
 
 
-def _report(
-    name: str, task: Task, cases: Sequence[Case], verdict: Verdict
-) -> str:
+def _report(name: str, task: Task, cases: Sequence[Case], verdict: Verdict) -> str:
     """Say for which input, what was expected, what came, and the hint."""
     case, (rule, detail) = cases[verdict.case], verdict.difference
     title = f"{name}, case {verdict.case + 1} of {len(cases)}: {rule}"

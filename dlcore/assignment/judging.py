@@ -88,9 +88,7 @@ class Verdict(NamedTuple):
     hint: str = ""
 
 
-def judge(
-    task: Task, cases: Sequence[Case], outcomes: Sequence[Outcome]
-) -> Verdict:
+def judge(task: Task, cases: Sequence[Case], outcomes: Sequence[Outcome]) -> Verdict:
     """Compare the outcomes with the expected answers, case by case."""
     for i, (case, outcome) in enumerate(zip(cases, outcomes, strict=True)):
         wrong = differ(case.answer, outcome, task.rtol)
@@ -116,9 +114,7 @@ def differ(
     return compare(want, decode(outcome.value, tensors=False), rtol)
 
 
-def compare(
-    want: Any, got: Any, rtol: float | None = None
-) -> Difference | None:
+def compare(want: Any, got: Any, rtol: float | None = None) -> Difference | None:
     """Tell how one value differs from another; ``None`` if it does not.
 
     Values are those that ``plain.decode`` gives without torch. Lists and tuples may stand
@@ -155,9 +151,7 @@ def describe(value: Any) -> str:
     if isinstance(value, dict):
         return f"a dictionary with the keys {', '.join(map(repr, value))}"
     if isinstance(value, list | tuple):
-        parts = [describe(item) for item in value[:4]] + ["…"] * (
-            len(value) > 4
-        )
+        parts = [describe(item) for item in value[:4]] + ["…"] * (len(value) > 4)
         return f"a tuple or list of {len(value)} ({', '.join(parts)})"
     numbers = _values(value)
     one, many = KINDS[_kind(numbers)]
@@ -174,9 +168,7 @@ def show(value: Any) -> str:
     if isinstance(value, list):
         return "[" + ", ".join(map(show, value)) + "]"
     if isinstance(value, tuple):
-        return (
-            "(" + ", ".join(map(show, value)) + ("," * (len(value) == 1)) + ")"
-        )
+        return "(" + ", ".join(map(show, value)) + ("," * (len(value) == 1)) + ")"
     if isinstance(value, dict):
         pairs = (f"{show(k)}: {show(v)}" for k, v in value.items())
         return "{" + ", ".join(pairs) + "}"
@@ -186,9 +178,7 @@ def show(value: Any) -> str:
     return repr(value)
 
 
-def _recognise(
-    task: Task, cases: Sequence[Case], outcomes: Sequence[Outcome]
-) -> str:
+def _recognise(task: Task, cases: Sequence[Case], outcomes: Sequence[Outcome]) -> str:
     """Return the first known mistake that has these outcomes in all cases, or ""."""
 
     def gives(mistake: str) -> bool:
@@ -251,9 +241,7 @@ def _first(
     for name, want, got in pairs:
         difference = compare(want, got, rtol)
         if difference:
-            rule = difference.rule.replace(
-                "The answer", f"{name} of the answer", 1
-            )
+            rule = difference.rule.replace("The answer", f"{name} of the answer", 1)
             return Difference(rule, difference.detail)
     return None
 

@@ -202,9 +202,7 @@ def _array(body: list[Json], room: list[int]) -> ndarray:
             flat = np.array(numbers, dtype="float64" if pairs else name)
             flat = flat.view("complex128").astype(name) if pairs else flat
     except OverflowError:
-        raise ValueError(
-            f"An array must hold numbers that {name} can."
-        ) from None
+        raise ValueError(f"An array must hold numbers that {name} can.") from None
     return flat.reshape(shape)
 
 

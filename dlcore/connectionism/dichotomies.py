@@ -105,16 +105,12 @@ def dichotomies(X: Float[ndarray, "s n"]) -> Float[ndarray, "count s"]:
         return np.empty((0, s))
     found = [(np.ones(1), U[0])]
     for k in range(1, s):
-        found = [
-            longer for y, w in found for longer in _continued(y, w, U[: k + 1])
-        ]
+        found = [longer for y, w in found for longer in _continued(y, w, U[: k + 1])]
     half = np.array([y for y, _ in found])
     return np.vstack([half, -half])
 
 
-def coin_fraction(
-    X: Float[ndarray, "s n"], trials: int, rng: Generator
-) -> float:
+def coin_fraction(X: Float[ndarray, "s n"], trials: int, rng: Generator) -> float:
     """Label the points by coin tosses; return how often some weights separate them."""
     check_whole("coin_fraction: trials", trials, 1)
     U = _directions("coin_fraction", X)

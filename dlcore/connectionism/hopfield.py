@@ -96,9 +96,7 @@ class Hopfield:
         energy = -0.5 * np.einsum("...i,...i", x @ self.W, x) - x @ self.b
         return np.asarray(energy)
 
-    def field(
-        self, x: Float[ndarray, "*batch n"]
-    ) -> Float[ndarray, "*batch n"]:
+    def field(self, x: Float[ndarray, "*batch n"]) -> Float[ndarray, "*batch n"]:
         """Return :math:`W x + b`, what each unit hears from the others."""
         return as_states("field: x", x, len(self.b)) @ self.W + self.b
 
@@ -106,15 +104,11 @@ class Hopfield:
         """Return the answer of all units at once, the synchronous update."""
         return _decide(self.field(x), self._tie)
 
-    def is_fixed(
-        self, x: Float[ndarray, "*batch n"]
-    ) -> Bool[ndarray, "*batch"]:
+    def is_fixed(self, x: Float[ndarray, "*batch n"]) -> Bool[ndarray, "*batch"]:
         """Tell whether no unit would change."""
         return np.asarray((self.step(x) == x).all(axis=-1))
 
-    def relax(
-        self, x: Float[ndarray, "n"], rng: Generator | None = None
-    ) -> Relaxation:
+    def relax(self, x: Float[ndarray, "n"], rng: Generator | None = None) -> Relaxation:
         r"""Update one unit at a time, :math:`x_i \leftarrow \operatorname{sgn} h_i`.
 
         Sweep over all units until a whole sweep changes none. When unit ``i`` flips, the

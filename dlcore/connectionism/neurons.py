@@ -30,9 +30,7 @@ def identity(z: Float[ndarray, "*shape"]) -> Float[ndarray, "*shape"]:
     return z
 
 
-def sign(
-    z: Float[ndarray, "*shape"], at0: float = 0.0
-) -> Float[ndarray, "*shape"]:
+def sign(z: Float[ndarray, "*shape"], at0: float = 0.0) -> Float[ndarray, "*shape"]:
     """Return +1 where ``z`` is positive, −1 where it is negative, ``at0`` at zero."""
     return np.where(z == 0, at0, np.sign(z))
 

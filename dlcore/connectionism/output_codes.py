@@ -63,9 +63,7 @@ def separable_bits(
     code: Float[ndarray, "classes m"],
 ) -> Bool[ndarray, "m"]:
     """Tell for each unit whether some weights and bias give it its labels."""
-    return np.array(
-        [separate(X, y) is not None for y in encode(classes, code).T]
-    )
+    return np.array([separate(X, y) is not None for y in encode(classes, code).T])
 
 
 def read(
@@ -100,9 +98,7 @@ def decode(
 
 
 def _check_code(who: str, code: Float[ndarray, "classes m"]) -> None:
-    check_matrix(
-        f"{who}: code", code, "have one row per class and one column per unit"
-    )
+    check_matrix(f"{who}: code", code, "have one row per class and one column per unit")
     check(
         bool(np.isin(code, [-1, 1]).all()),
         f"{who}: code",

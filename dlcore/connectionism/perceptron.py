@@ -32,9 +32,7 @@ def predict(
     return sign(X @ w + b, at0)
 
 
-def hesse(
-    w: Float[ndarray, "n"], b: float
-) -> tuple[Float[ndarray, "n"], float]:
+def hesse(w: Float[ndarray, "n"], b: float) -> tuple[Float[ndarray, "n"], float]:
     r"""Return the boundary :math:`w \cdot x + b = 0` in Hesse normal form.
 
     Returns:
@@ -123,9 +121,7 @@ def fit(
         max_updates: when to give up.
     """
     Z = signed_points(X, y, bias)
-    check(
-        order is None or rng is None, "fit: order", "not come with rng", "both"
-    )
+    check(order is None or rng is None, "fit: order", "not come with rng", "both")
     check(max_updates >= 1, "fit: max_updates", "be at least 1", max_updates)
     visit = np.arange(len(Z)) if order is None else np.asarray(order)
     check(
@@ -407,9 +403,7 @@ def _feasible(
     raise ValueError(f"{who}: linprog must decide; got {found.message}")
 
 
-def _split(
-    v: Float[ndarray, "m"], bias: bool
-) -> tuple[Float[ndarray, "n"], float]:
+def _split(v: Float[ndarray, "m"], bias: bool) -> tuple[Float[ndarray, "n"], float]:
     return (v[:-1], float(v[-1])) if bias else (v, 0.0)
 
 

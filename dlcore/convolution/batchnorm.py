@@ -18,9 +18,7 @@ class _Normalize(torch.autograd.Function):
     """Normalise by the batch, scale and shift; return also mean and variance."""
 
     @staticmethod
-    def forward(
-        ctx: Any, x: Tensor, gamma: Tensor, beta: Tensor, eps: float
-    ) -> Any:
+    def forward(ctx: Any, x: Tensor, gamma: Tensor, beta: Tensor, eps: float) -> Any:
         mu = x.mean(OTHERS)
         x_hat = x - _column(mu)
         squares = x_hat * x_hat
@@ -81,9 +79,7 @@ class BatchNorm2d(nn.Module):
     running_mean: Tensor
     running_var: Tensor
 
-    def __init__(
-        self, channels: int, eps: float = 1e-5, momentum: float = 0.1
-    ) -> None:
+    def __init__(self, channels: int, eps: float = 1e-5, momentum: float = 0.1) -> None:
         super().__init__()
         check_whole("BatchNorm2d: channels", channels, 1)
         ok = isinstance(eps, Real) and 0 <= eps < float("inf")

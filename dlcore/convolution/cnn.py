@@ -133,9 +133,7 @@ def feature_maps(
     seen: list[tuple[nn.Module, Tensor]] = []
     layers = [m for m in model.modules() if not any(True for _ in m.children())]
     hooks = [
-        layer.register_forward_hook(
-            lambda m, _, out: seen.append((m, out.clone()))
-        )
+        layer.register_forward_hook(lambda m, _, out: seen.append((m, out.clone())))
         for layer in layers
     ]
     try:

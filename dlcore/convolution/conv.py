@@ -36,9 +36,7 @@ def out_size(
     _check_sizes("out_size", stride, padding, dilation)
     check_whole("out_size: n", n, 1)
     check_whole("out_size: k", k, 1)
-    n, k, stride, padding, dilation = map(
-        int, (n, k, stride, padding, dilation)
-    )
+    n, k, stride, padding, dilation = map(int, (n, k, stride, padding, dilation))
     spread = dilation * (k - 1) + 1
     check(
         spread <= n + 2 * padding,
@@ -137,9 +135,7 @@ def _pad(x: Tensor, padding: int) -> Tensor:
     return F.pad(x, [padding] * 4) if padding else x
 
 
-def _correlate(
-    x: Tensor, W: Tensor, stride: int, dilation: int, groups: int
-) -> Tensor:
+def _correlate(x: Tensor, W: Tensor, stride: int, dilation: int, groups: int) -> Tensor:
     """Add up over the rows of the kernel: each is one product of matrices."""
     O, c, k, l = W.shape
     m = (x.shape[2] - dilation * (k - 1) - 1) // stride + 1
@@ -184,9 +180,7 @@ def _by_kernel(
     size = _block(c * l * groups * padded.shape[2] * n)
     flat = delta.reshape(-1, O // groups, m * n)
     dW = delta.new_zeros(k, groups, O // groups, c * l)
-    for block, d in zip(
-        padded.split(size), flat.split(size * groups), strict=True
-    ):
+    for block, d in zip(padded.split(size), flat.split(size * groups), strict=True):
         columns = _columns(block, c, l, stride, dilation)
         for u in range(k):
             seen = columns[:, :, dilation * u :: stride][:, :, :m].flatten(2)
@@ -408,9 +402,7 @@ def _check_sizes(who: str, stride: int, padding: int, dilation: int) -> None:
     check_whole(f"{who}: dilation", dilation, 1)
 
 
-def _channels(
-    who: str, x: Tensor, W: Tensor, groups: int = 1
-) -> tuple[str, str, str]:
+def _channels(who: str, x: Tensor, W: Tensor, groups: int = 1) -> tuple[str, str, str]:
     """Say that a kernel must have as many channels as what it slides over."""
     seen = W.shape[1] * groups
     per = f" in {groups} groups" if groups > 1 else ""

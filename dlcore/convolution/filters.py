@@ -135,9 +135,7 @@ def grating(
     return np.cos(2 * np.pi * v / wavelength + phase)
 
 
-def bar(
-    theta: float, width: float, length: float, size: int
-) -> Float[ndarray, "k k"]:
+def bar(theta: float, width: float, length: float, size: int) -> Float[ndarray, "k k"]:
     """Return the picture of a bar through the middle, 1 on 0, soft within a pixel.
 
     Args:
@@ -167,9 +165,7 @@ def sum_shifted(
         h: a kernel.
         shifts: whole numbers of rows down and columns to the right.
     """
-    check(
-        np.ndim(h) == 2, "sum_shifted: h", "be a matrix", f"{np.ndim(h)} axes"
-    )
+    check(np.ndim(h) == 2, "sum_shifted: h", "be a matrix", f"{np.ndim(h)} axes")
     total = np.zeros(h.shape)
     for a, b in shifts:
         check_whole("sum_shifted: each shift", abs(a), 0)

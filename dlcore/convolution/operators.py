@@ -172,9 +172,7 @@ def dft_matrix(n: int) -> Complex[ndarray, "{n} {n}"]:
     return np.exp(-2j * np.pi * (np.outer(t, t) % n) / n)
 
 
-def fft_convolve(
-    x: Num[ndarray, "n"], h: Num[ndarray, "m"]
-) -> Num[ndarray, "n+m-1"]:
+def fft_convolve(x: Num[ndarray, "n"], h: Num[ndarray, "m"]) -> Num[ndarray, "n+m-1"]:
     r"""Return :math:`x * h`, in mode *full*, through :math:`\widehat{x * h} = \hat x \hat h`.
 
     Zeros fill both lists up to a power of two, so that nothing comes around the corner.
@@ -227,9 +225,7 @@ def integral_operator(
     return np.broadcast_to(K, (len(u), len(t))) * (t[-1] - t[0]) / (len(t) - 1)
 
 
-def gaussian_kernel(
-    width: float, radius: int | None = None
-) -> Float[ndarray, "_"]:
+def gaussian_kernel(width: float, radius: int | None = None) -> Float[ndarray, "_"]:
     r"""Return the values :math:`e^{-k^2 / (2\sigma^2)}`, divided by their sum.
 
     Args:

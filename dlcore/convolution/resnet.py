@@ -273,9 +273,7 @@ class ResNet(nn.Module):
                 stride = 2 if stage > 0 and i == 0 else 1
                 outputs, side = channels << stage, (side - 1) // stride + 1
                 made.append(
-                    BasicBlock(
-                        inputs, outputs, stride, **how, generator=generator
-                    )
+                    BasicBlock(inputs, outputs, stride, **how, generator=generator)
                 )
                 inputs = outputs
         self.blocks = nn.Sequential(*made)

@@ -121,9 +121,7 @@ def split(sizes: Sequence[int], generator: Generator) -> list[list[date]]:
     drawn = torch.randperm(total, generator=generator)[: sum(sizes)]
     days = [date.fromordinal(FIRST.toordinal() + k) for k in drawn.tolist()]
     ends = [sum(sizes[: k + 1]) for k in range(len(sizes))]
-    return [
-        days[end - size : end] for size, end in zip(sizes, ends, strict=True)
-    ]
+    return [days[end - size : end] for size, end in zip(sizes, ends, strict=True)]
 
 
 def pairs(days: Sequence[date]) -> list[tuple[str, str]]:

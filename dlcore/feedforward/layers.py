@@ -41,9 +41,8 @@ class Dense:
         )
         check_finite(f"{name}: W and b", self.W, self.b)
 
-    @property
     def parameters(self) -> list[ndarray]:
-        """The arrays that training changes."""
+        """Return the arrays that training changes."""
         return [self.W, self.b]
 
     @property
@@ -108,10 +107,9 @@ class Residual(Dense):
         )
         check_finite("Residual: V", self.V)
 
-    @property
     def parameters(self) -> list[ndarray]:
-        """The arrays that training changes."""
-        return super().parameters + ([] if self.V is None else [self.V])
+        """Return the arrays that training changes."""
+        return super().parameters() + ([] if self.V is None else [self.V])
 
     def forward(
         self, X: Float[ndarray, "s n"]

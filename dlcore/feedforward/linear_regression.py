@@ -36,9 +36,7 @@ def design(X: Float[ndarray, "s n"]) -> Float[ndarray, "s n1"]:
     return np.column_stack([X, np.ones(len(X))])
 
 
-def ols(
-    X: Float[ndarray, "s n"], y: Float[ndarray, "s *m"]
-) -> Float[ndarray, "*m n"]:
+def ols(X: Float[ndarray, "s n"], y: Float[ndarray, "s *m"]) -> Float[ndarray, "*m n"]:
     r"""Return the shortest of the weights that minimise :math:`\lVert Xw - y \rVert^2`.
 
     .. math:: w^+ = X^+ y = \sum_{k=1}^{r} \frac{u_k^\top y}{d_k}\, v_k

@@ -83,10 +83,7 @@ def softmax_hessian(
     A, P = design(X), softmax(X @ W.T + b)
     rest = P @ (1 - np.eye(len(b)))  # 1 − P, exact also near P = 1
     blocks = [
-        [
-            (A.T * (p * (rest[:, c] if c == d else -q))) @ A
-            for d, q in enumerate(P.T)
-        ]
+        [(A.T * (p * (rest[:, c] if c == d else -q))) @ A for d, q in enumerate(P.T)]
         for c, p in enumerate(P.T)
     ]
     return np.block(blocks) / len(X)
@@ -181,9 +178,7 @@ def softmax_regression(
 
     def cost(v: ndarray) -> float:
         o = scores(v)
-        lead = (Y * o).sum(axis=1) - logsumexp(o[Y == 0].reshape(-1, C - 1))[
-            :, 0
-        ]
+        lead = (Y * o).sum(axis=1) - logsumexp(o[Y == 0].reshape(-1, C - 1))[:, 0]
         loss = np.logaddexp(0.0, -lead)  # cross-entropy, exact also near zero
         return float(loss.mean() + shrink @ v**2 / 2)
 

@@ -152,9 +152,7 @@ absolute = Loss(
 )
 huber = Loss(
     "Huber",
-    lambda o, y: np.where(
-        np.abs(o - y) <= 1, (o - y) ** 2 / 2, np.abs(o - y) - 0.5
-    ),
+    lambda o, y: np.where(np.abs(o - y) <= 1, (o - y) ** 2 / 2, np.abs(o - y) - 0.5),
     lambda o, y: np.clip(o - y, -1.0, 1.0),
     _same_shape,
 )

@@ -36,19 +36,16 @@ class Network:
                 f"for {above.inputs} inputs of layer {k + 2}",
             )
 
-    @property
     def parameters(self) -> list[ndarray]:
-        """The arrays of all layers that training changes."""
-        return [p for layer in self.layers for p in layer.parameters]
+        """Return the arrays of all layers that training changes."""
+        return [p for layer in self.layers for p in layer.parameters()]
 
     @property
     def size(self) -> int:
         """Number of parameters."""
-        return sum(p.size for p in self.parameters)
+        return sum(p.size for p in self.parameters())
 
-    def activations(
-        self, X: Float[ndarray, "s n"]
-    ) -> list[Float[ndarray, "s _"]]:
+    def activations(self, X: Float[ndarray, "s n"]) -> list[Float[ndarray, "s _"]]:
         """Return the inputs and the outputs of every layer."""
         steps, Y = self.forward(X)
         return [below for _, below, _ in steps] + [Y]

@@ -133,11 +133,7 @@ def cells(
     )
     corners = [(left, bottom), (right, bottom), (right, top), (left, top)]
     thin = THIN * max(right - left, top - bottom)
-    found = [
-        Cell(
-            np.array(corners, float), np.zeros(0, bool), np.eye(2), np.zeros(2)
-        )
-    ]
+    found = [Cell(np.array(corners, float), np.zeros(0, bool), np.eye(2), np.zeros(2))]
     for W, b in layers[:-1]:
         pieces = (p for cell in found for p in _cut(cell, W, b, thin))
         found = list(islice(pieces, MAX_CELLS + 1))
@@ -149,9 +145,7 @@ def cells(
             "Take a smaller box.",
         )
     W, b = layers[-1]
-    return [
-        c._replace(slope=W @ c.slope, offset=W @ c.offset + b) for c in found
-    ]
+    return [c._replace(slope=W @ c.slope, offset=W @ c.offset + b) for c in found]
 
 
 def folding_bound(m: int, n: int, L: int) -> int:
@@ -263,9 +257,7 @@ def _planes(rows: list[list[Fraction]]) -> list[Plane]:
 
 
 def _count(planes: list[Plane]) -> int:
-    return 1 + sum(
-        _count(_restrict(planes[:k], H)) for k, H in enumerate(planes)
-    )
+    return 1 + sum(_count(_restrict(planes[:k], H)) for k, H in enumerate(planes))
 
 
 def _restrict(planes: list[Plane], H: Plane) -> list[Plane]:
@@ -273,11 +265,7 @@ def _restrict(planes: list[Plane], H: Plane) -> list[Plane]:
     j = H.index(1)
     return _planes(
         [
-            [
-                a - P[j] * h
-                for i, (a, h) in enumerate(zip(P, H, strict=True))
-                if i != j
-            ]
+            [a - P[j] * h for i, (a, h) in enumerate(zip(P, H, strict=True)) if i != j]
             for P in planes
         ]
     )
@@ -297,9 +285,7 @@ def _cut(
     lines = np.column_stack([np.where(moves[:, None], Z, 0.0), d]) / unit
     pieces = [cell.corners]
     for line in lines[_crossed(cell.corners, lines, thin)]:
-        pieces = [
-            half for piece in pieces for half in _halves(piece, line, thin)
-        ]
+        pieces = [half for piece in pieces for half in _halves(piece, line, thin)]
     for corners in pieces:
         distance = corners @ lines[:, :2].T + lines[:, 2]
         active = np.where(moves, distance.max(axis=0) > thin, d > ROUND * scale)

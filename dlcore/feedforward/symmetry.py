@@ -30,9 +30,7 @@ def is_permutation(P: Float[ndarray, "m k"]) -> bool:
     )
 
 
-def permute_hidden(
-    network: Network, layer: int, order: Sequence[int]
-) -> Network:
+def permute_hidden(network: Network, layer: int, order: Sequence[int]) -> Network:
     r"""Number the units of a hidden layer in another order.
 
     With the permutation matrix :math:`P` that has a 1 in row :math:`j` and column
@@ -52,9 +50,7 @@ def permute_hidden(
     return changed
 
 
-def scale_hidden(
-    network: Network, layer: int, d: Float[ndarray, "m"]
-) -> Network:
+def scale_hidden(network: Network, layer: int, d: Float[ndarray, "m"]) -> Network:
     r"""Multiply what each hidden unit hears by :math:`d_j`, divide what it says.
 
     With :math:`D = \operatorname{diag}(d)`, :math:`(W, b)` become :math:`(DW, Db)` and the
@@ -90,9 +86,7 @@ def scale_hidden(
     return changed
 
 
-def _hidden(
-    who: str, network: Network, layer: int
-) -> tuple[Network, Dense, Dense]:
+def _hidden(who: str, network: Network, layer: int) -> tuple[Network, Dense, Dense]:
     """Copy the network; return it with the hidden layer and the one above."""
     check_whole(f"{who}: layer", layer, 1)
     hidden = len(network.layers) - 1

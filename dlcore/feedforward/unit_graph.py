@@ -94,6 +94,4 @@ def _order(heard: Mapping[str, list[str]]) -> list[str]:
         return list(TopologicalSorter(heard).static_order())
     except CycleError as error:
         circle = " → ".join(map(str, error.args[1]))
-        raise ValueError(
-            f"graph: edges must not form a cycle; got {circle}."
-        ) from None
+        raise ValueError(f"graph: edges must not form a cycle; got {circle}.") from None

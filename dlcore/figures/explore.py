@@ -86,17 +86,11 @@ class Explorer:
     ) -> None:
         self.draw, self.play = draw, play
         self._layouts: dict[object, list[Bbox]] = {}
-        self.values = {
-            name: [_plain(v) for v in vs] for name, vs in values.items()
-        }
+        self.values = {name: [_plain(v) for v in vs] for name, vs in values.items()}
         self.labels = {name: labels.get(name, name) for name in self.values}
-        self.describe = (
-            (inspect.getdoc(draw) or "").split("\n\n")[0].replace("\n", " ")
-        )
+        self.describe = (inspect.getdoc(draw) or "").split("\n\n")[0].replace("\n", " ")
         self._check(start, labels, max_frames)
-        self.first = {
-            n: _plain(start.get(n, vs[0])) for n, vs in self.values.items()
-        }
+        self.first = {n: _plain(start.get(n, vs[0])) for n, vs in self.values.items()}
 
     def _check(
         self,
@@ -127,8 +121,7 @@ class Explorer:
             "Offer fewer values, or raise max_frames and mind the page's weight.",
         )
         check(
-            not self.play
-            or [*map(self._is_menu, self.values)].count(False) == 1,
+            not self.play or [*map(self._is_menu, self.values)].count(False) == 1,
             "explore: play",
             "go with exactly one parameter of numbers",
             self.values,
@@ -149,9 +142,7 @@ class Explorer:
             )
 
     def __repr__(self) -> str:
-        shape = ", ".join(
-            f"{n}: {len(vs)} values" for n, vs in self.values.items()
-        )
+        shape = ", ".join(f"{n}: {len(vs)} values" for n, vs in self.values.items())
         return f"explore({getattr(self.draw, '__name__', 'draw')}, {shape})"
 
     def _is_menu(self, name: str) -> bool:
@@ -159,9 +150,7 @@ class Explorer:
 
     def alt(self, choice: Mapping[str, Value]) -> str:
         """Return the alternative text of one frame: the description and the values."""
-        at = ", ".join(
-            f"{self.labels[n]} = {_text(v)}" for n, v in choice.items()
-        )
+        at = ", ".join(f"{self.labels[n]} = {_text(v)}" for n, v in choice.items())
         return f"{self.describe} ({at})"
 
     def image(self, choice: Mapping[str, Value]) -> Image.Image:
@@ -181,9 +170,7 @@ class Explorer:
             for ax, place in zip(fig.axes, self._layouts[margins], strict=True):
                 ax.set_position(place, which="original")
         canvas.draw()  # once; savefig draws twice and packs what is unpacked here
-        self._layouts[margins] = [
-            ax.get_position(original=True) for ax in fig.axes
-        ]
+        self._layouts[margins] = [ax.get_position(original=True) for ax in fig.axes]
         return Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
 
     def choices(self) -> list[dict[str, Value]]:
@@ -215,11 +202,7 @@ class Explorer:
         import ipywidgets as widgets
 
         def control(name: str) -> Any:
-            kind = (
-                widgets.Dropdown
-                if self._is_menu(name)
-                else widgets.SelectionSlider
-            )
+            kind = widgets.Dropdown if self._is_menu(name) else widgets.SelectionSlider
             return kind(
                 options=[(_text(v), v) for v in self.values[name]],
                 value=self.first[name],
@@ -243,9 +226,7 @@ class Explorer:
             at = [*map(self._is_menu, self.values)].index(False)
             slider = rows[at]
             last = len(slider.options) - 1
-            player = widgets.Play(
-                value=slider.index, max=last, interval=PLAY_MS
-            )
+            player = widgets.Play(value=slider.index, max=last, interval=PLAY_MS)
             widgets.link((player, "value"), (slider, "index"))
             rows[at] = widgets.HBox([player, slider])
         return widgets.VBox([view, *rows])
@@ -346,17 +327,11 @@ def in_few_colours(images: list[Image.Image]) -> list[Image.Image]:
         differences = np.abs(levels[kept] - levels[at]).max(axis=1)
         if len(kept) < PALETTE and (differences >= APART).all():
             kept.append(int(at))
-    table = np.zeros(
-        1 << 24, dtype=np.uint8
-    )  # of the nearest colour that is kept
-    for part in np.array_split(
-        np.arange(len(colours)), len(colours) // 4096 + 1
-    ):
+    table = np.zeros(1 << 24, dtype=np.uint8)  # of the nearest colour that is kept
+    for part in np.array_split(np.arange(len(colours)), len(colours) // 4096 + 1):
         distances = levels[part, None] - levels[None, kept]
         table[colours[part]] = (distances**2).sum(axis=2).argmin(axis=1)
-    return [
-        _with_palette(table[_packed(image)], levels[kept]) for image in images
-    ]
+    return [_with_palette(table[_packed(image)], levels[kept]) for image in images]
 
 
 def _packed(image: Image.Image) -> ndarray:

@@ -28,14 +28,10 @@ def use_book_style() -> None:
     set_matplotlib_formats("retina")
 
 
-def square(
-    ax: Axes, limit: float, centre: tuple[float, float] = (0, 0)
-) -> Axes:
+def square(ax: Axes, limit: float, centre: tuple[float, float] = (0, 0)) -> Axes:
     """Show the square of half-width ``limit`` with equal units on both axes."""
     x, y = centre
-    ax.set(
-        xlim=(x - limit, x + limit), ylim=(y - limit, y + limit), aspect="equal"
-    )
+    ax.set(xlim=(x - limit, x + limit), ylim=(y - limit, y + limit), aspect="equal")
     return ax
 
 
@@ -45,9 +41,7 @@ def plot_points(
     """Draw labelled points: discs for +1, squares for −1."""
     for label, colour, marker in [(1, PLUS, "o"), (-1, MINUS, "s")]:
         x1, x2 = X[y == label].T
-        ax.scatter(
-            x1, x2, size, colour, marker=marker, edgecolors="white", zorder=3
-        )
+        ax.scatter(x1, x2, size, colour, marker=marker, edgecolors="white", zorder=3)
     ax.set(xlabel="$x_1$", ylabel="$x_2$")
     return ax
 
@@ -91,9 +85,7 @@ def plot_boundary(
     return ax
 
 
-def plot_arrow(
-    start: Float[ndarray, "2"], end: Float[ndarray, "2"], ax: Axes
-) -> Axes:
+def plot_arrow(start: Float[ndarray, "2"], end: Float[ndarray, "2"], ax: Axes) -> Axes:
     """Draw an arrow between two points."""
     arrow = {
         "arrowstyle": "-|>",
@@ -101,24 +93,18 @@ def plot_arrow(
         "linewidth": 2,
         "mutation_scale": 16,
     }
-    ax.annotate(
-        "", xy=tuple(end), xytext=tuple(start), arrowprops=arrow, zorder=4
-    )
+    ax.annotate("", xy=tuple(end), xytext=tuple(start), arrowprops=arrow, zorder=4)
     return ax
 
 
-def plot_signed(
-    image: Float[ndarray, "rows columns"], ax: Axes, limit: float
-) -> Axes:
+def plot_signed(image: Float[ndarray, "rows columns"], ax: Axes, limit: float) -> Axes:
     """Draw signed numbers as a picture in the colours of the labels, paper at zero."""
     ax.imshow(image, cmap=SIGNED, vmin=-limit, vmax=limit)
     ax.set_axis_off()
     return ax
 
 
-def plot_grey(
-    image: Float[ndarray, "rows columns"], ax: Axes, title: str = ""
-) -> Axes:
+def plot_grey(image: Float[ndarray, "rows columns"], ax: Axes, title: str = "") -> Axes:
     """Draw numbers from −1, paper, to +1, ink, as a framed picture."""
     ax.imshow(image, cmap="Greys", vmin=-1, vmax=1)
     ax.set(xticks=[], yticks=[], title=title)
@@ -160,9 +146,7 @@ def plot_neuron(
     return ax
 
 
-def plot_network(
-    sizes: Sequence[int], ax: Axes, names: Sequence[str] = ()
-) -> Axes:
+def plot_network(sizes: Sequence[int], ax: Axes, names: Sequence[str] = ()) -> Axes:
     """Draw layers of units from left to right, each joined to the next.
 
     Args:
@@ -369,9 +353,7 @@ def plot_timeline(
         **style: passed on to the texts.
     """
     rows = 1 - (np.arange(len(years)) + 0.5) / len(years)
-    for year, text, colour, row in zip(
-        years, texts, colours, rows, strict=True
-    ):
+    for year, text, colour, row in zip(years, texts, colours, rows, strict=True):
         ax.plot(0, year, "o", color=colour, clip_on=False, zorder=3)
         ax.annotate(
             text,
@@ -415,8 +397,7 @@ def plot_volumes(
     rule = f"be pairs of different boxes, counted from 0 to {n - 1}"
     check(known, "plot_volumes: joins", rule, list(joins))
     boxes = [
-        (0.6 * s[0], s[1], s[2]) if len(s) == 3 else (0.6, s[0] / 4, 0)
-        for s in shapes
+        (0.6 * s[0], s[1], s[2]) if len(s) == 3 else (0.6, s[0] / 4, 0) for s in shapes
     ]
     tall = max(height + depth / 3 for _, height, depth in boxes)
     slots = [max(w + d / 3 + tall / 5, 0.78 * tall) for w, _, d in boxes]

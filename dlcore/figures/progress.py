@@ -1,7 +1,7 @@
 """A bar that shows how far long work has come, where somebody is looking."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sized
 from typing import TypeVar
 
 from IPython.core.getipython import get_ipython
@@ -11,24 +11,26 @@ from ipywidgets import IntProgress
 Item = TypeVar("Item")
 
 
-def progress(items: Sequence[Item], what: str) -> Iterator[Item]:
+def progress(items: Iterable[Item], what: str) -> Iterator[Item]:
     """Yield the items, with a bar that goes away at the end.
 
-    It is shown in a live notebook only: neither in scripts, nor where notebooks are
+    It needs to know how many there are, and is shown in a live notebook only: neither in scripts, nor where notebooks are
     executed to be stored or rendered (``DLCORE_EXPLORE``, see ``dlcore.figures.explore``).
     """
     shell = get_ipython()
-    if "DLCORE_EXPLORE" in os.environ or not hasattr(shell, "kernel"):
+    shown = hasattr(shell, "kernel") and "DLCORE_EXPLORE" not in os.environ
+    if not shown or not isinstance(items, Sized):
         yield from items
         return
-    bar = IntProgress(max=len(items), description=what)
+    total = len(items)
+    bar = IntProgress(max=total, description=what)
     widget = "application/vnd.jupyter.widget-view+json"
     view = {"model_id": bar.model_id, "version_major": 2, "version_minor": 0}
     display({widget: view}, raw=True)  # type: ignore[no-untyped-call]
     try:
         for done, item in enumerate(items, 1):
             yield item
-            if 100 * done // len(items) > 100 * (done - 1) // len(items):
+            if 100 * done // total > 100 * (done - 1) // total:
                 bar.value = done  # at most a hundred messages to the browser
     finally:
         bar.close()

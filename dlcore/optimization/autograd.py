@@ -102,12 +102,16 @@ class Tensor:
         hint = "Take its .sum() or .mean() first."
         check(self.size == 1, "backward: the tensor", "be a scalar", got, hint)
         must = "come from one that needs a gradient"
-        hint = "Make a Parameter, or Tensor(..., requires_grad=True), outside no_grad()."
+        hint = (
+            "Make a Parameter, or Tensor(..., requires_grad=True), outside no_grad()."
+        )
         check(self.requires_grad, "backward: the tensor", must, self, hint)
         made = topological_order(self)
         if not np.isfinite(self.data).all():
             bad = next(t for t in made if not np.isfinite(t.data).all())
-            hint = f"Look at the {bad.op or 'leaf'} of shape {bad.shape}, and at its data."
+            hint = (
+                f"Look at the {bad.op or 'leaf'} of shape {bad.shape}, and at its data."
+            )
             check(False, "backward: the scalar", "be finite", self.item(), hint)
         gradients: dict[int, ndarray] = {id(self): np.ones_like(self.data)}
         for tensor in reversed(made):
@@ -363,9 +367,7 @@ def _pair(
     if last:
         ok = min(a.ndim, b.ndim) >= 2 and a.shape[-1] == b.shape[-2]
         must = "have shapes (…, n, k) and (…, k, m)"
-        hint = (
-            "A vector is a matrix with one row or one column: .reshape(-1, 1)."
-        )
+        hint = "A vector is a matrix with one row or one column: .reshape(-1, 1)."
         check(ok, f"{op}: the operands", must, got, hint)
     axes = zip(a.shape[::-1][last:], b.shape[::-1][last:], strict=False)
     ok = all(m == n or 1 in (m, n) for m, n in axes)

@@ -153,9 +153,7 @@ def _segments(
     return X[first], X[second], rng.random((trials, 1))
 
 
-def _first(
-    found: ndarray, u: ndarray, v: ndarray, t: ndarray
-) -> Segment | None:
+def _first(found: ndarray, u: ndarray, v: ndarray, t: ndarray) -> Segment | None:
     """Return the first segment that is marked."""
     if not found.any():
         return None

@@ -51,9 +51,7 @@ def cross_validate(
         k: number of folds.
         rng: source of the folds.
     """
-    check(
-        len(X) == len(y), "cross_validate: y", f"have {len(X)} targets", len(y)
-    )
+    check(len(X) == len(y), "cross_validate: y", f"have {len(X)} targets", len(y))
     losses = np.zeros(len(X))
     for rows, held_out in kfold(len(X), k, rng):
         predictor = fit(X[rows], y[rows])

@@ -61,9 +61,7 @@ def run(
     ):
         meeting = (Path(folder) / "meeting").as_uri()
         calls = [
-            pool.submit(
-                _join, rank, len(shares), meeting, timeout, worker, share
-            )
+            pool.submit(_join, rank, len(shares), meeting, timeout, worker, share)
             for rank, share in enumerate(shares)
         ]
         results = [call.result() for call in calls]

@@ -124,9 +124,7 @@ class Dual:
         with np.errstate(all="ignore"):  # what is not finite is refused
             y, dy = x**k, k * x ** (k - 1) if k else 0 * x
         ok = bool(np.isfinite([y, dy]).all())
-        check(
-            ok, f"Dual: x ** {k}", "have a finite value and slope", f"x = {x}"
-        )
+        check(ok, f"Dual: x ** {k}", "have a finite value and slope", f"x = {x}")
         return Dual(y, dy * self.slope)
 
     def __rpow__(self, base: Operand) -> "Dual":

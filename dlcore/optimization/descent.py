@@ -13,7 +13,9 @@ from dlcore.checks import check, check_finite, check_whole
 Gradient = Callable[[ndarray], ndarray]
 
 NEAR = 1e-5  # how far to look for the change of a gradient
-ROUNDING = 1e-12  # a difference so small, relative to its terms, has four digits or fewer
+ROUNDING = (
+    1e-12  # a difference so small, relative to its terms, has four digits or fewer
+)
 
 
 def smoothness(

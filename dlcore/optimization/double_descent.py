@@ -13,9 +13,7 @@ from dlcore.checks import (
 )
 
 
-def expected_error(
-    p: int, s: int, used: float, left: float, noise: float
-) -> float:
+def expected_error(p: int, s: int, used: float, left: float, noise: float) -> float:
     r"""Return the expected squared error of the shortest fit with weak features.
 
     Features are independent standard Gaussians, :math:`y = x^\top w + \varepsilon`, and the

@@ -63,17 +63,13 @@ def he(shape: Shape, leak: float = 0.0) -> float:
     return 2 / ((1 + leak**2) * fans(shape)[0])
 
 
-def normal(
-    shape: Shape, variance: float, rng: Generator
-) -> Float[ndarray, "*shape"]:
+def normal(shape: Shape, variance: float, rng: Generator) -> Float[ndarray, "*shape"]:
     r"""Draw from :math:`\mathcal{N}(0, v)`."""
     _check_draw("normal", shape, variance)
     return rng.normal(0, sqrt(variance), size=tuple(shape))
 
 
-def uniform(
-    shape: Shape, variance: float, rng: Generator
-) -> Float[ndarray, "*shape"]:
+def uniform(shape: Shape, variance: float, rng: Generator) -> Float[ndarray, "*shape"]:
     r"""Draw from :math:`[-a, a]` with :math:`a = \sqrt{3v}`, whose variance is :math:`v`."""
     _check_draw("uniform", shape, variance)
     a = sqrt(3 * variance)
@@ -106,9 +102,7 @@ def _squared(who: str, gain: float) -> float:
 
 
 def _check_draw(who: str, shape: Shape, variance: float) -> None:
-    check(
-        hasattr(shape, "__len__"), f"{who}: shape", "be a tuple of sizes", shape
-    )
+    check(hasattr(shape, "__len__"), f"{who}: shape", "be a tuple of sizes", shape)
     check(
         isinstance(variance, Real) and 0 <= variance < inf,
         f"{who}: variance",

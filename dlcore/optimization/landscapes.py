@@ -31,9 +31,7 @@ class Landscape:
     hessian: Callable[[ndarray], ndarray]
     lowest: float = 0.0
 
-    def __call__(
-        self, x: Float[ndarray, "*points n"]
-    ) -> Float[ndarray, "*points"]:
+    def __call__(self, x: Float[ndarray, "*points n"]) -> Float[ndarray, "*points"]:
         """Return the values at points along the last axis."""
         x = np.asarray(x)
         check(
@@ -94,9 +92,7 @@ def _rosenbrock_hessian(x: ndarray) -> ndarray:
 
 def _rosenbrock_gradient(x: ndarray) -> ndarray:
     a, b = x[..., 0], x[..., 1]
-    return np.stack(
-        [-2 * (1 - a) - 400 * a * (b - a**2), 200 * (b - a**2)], axis=-1
-    )
+    return np.stack([-2 * (1 - a) - 400 * a * (b - a**2), 200 * (b - a**2)], axis=-1)
 
 
 rosenbrock = Landscape(
@@ -111,9 +107,7 @@ saddle = Landscape(
     "saddle",
     2,
     lambda x: x[..., 0] ** 2 - x[..., 1] ** 2 + x[..., 1] ** 4 / 4,
-    lambda x: np.stack(
-        [2 * x[..., 0], x[..., 1] ** 3 - 2 * x[..., 1]], axis=-1
-    ),
+    lambda x: np.stack([2 * x[..., 0], x[..., 1] ** 3 - 2 * x[..., 1]], axis=-1),
     lambda x: np.diag([2.0, 3 * x[1] ** 2 - 2]),
     -1.0,
 )
@@ -170,9 +164,7 @@ def descend(
     check_finite("descend: start", x)
     optimizer = make([x])
     moves = any(p is x for p in optimizer.parameters)
-    check(
-        moves, "descend: make", "build the optimizer of its argument", "another"
-    )
+    check(moves, "descend: make", "build the optimizer of its argument", "another")
     path = [x.copy()]
     with np.errstate(over="ignore", invalid="ignore"):
         for _ in range(steps):

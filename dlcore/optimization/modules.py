@@ -60,24 +60,27 @@ class Module:
         """Return the parameters by their names, such as ``layers.0.W``."""
         return {k: p for k, p in self.leaves() if isinstance(p, Parameter)}
 
-    @property
     def parameters(self) -> list[Parameter]:
-        """What training changes, each once."""
+        """Return what training changes, each once."""
         unique = {id(p): p for p in self.named_parameters().values()}
         return list(unique.values())
 
     @property
     def size(self) -> int:
         """Number of trained numbers."""
-        return sum(p.size for p in self.parameters)
+        return sum(p.size for p in self.parameters())
 
     def train(self, training: bool = True) -> "Module":
-        """Switch to training, or with ``False`` to use; return the module."""
+        """Switch to training; return the module."""
         self.training = training
         for _, child in self.children():
             if isinstance(child, Module):
                 child.train(training)
         return self
+
+    def eval(self) -> "Module":
+        """Switch to use; return the module."""
+        return self.train(False)
 
     def arrays(self) -> dict[str, ndarray]:
         """Return all that it holds by its names: of parameters the data, and arrays."""
@@ -87,15 +90,17 @@ class Module:
             if isinstance(leaf, Parameter | ndarray)
         }
 
-    def state(self) -> dict[str, ndarray]:
+    def state_dict(self) -> dict[str, ndarray]:
         """Return a copy of all that it holds, parameters and arrays, by its names."""
         return {name: array.copy() for name, array in self.arrays().items()}
 
-    def load(self, state: Mapping[str, ndarray]) -> None:
-        """Set parameters and arrays to those of :meth:`state`."""
+    def load_state_dict(self, state: Mapping[str, ndarray]) -> None:
+        """Set parameters and arrays to those of :meth:`state_dict`."""
         ours = {k: array.shape for k, array in self.arrays().items()}
         theirs = {k: np.shape(array) for k, array in state.items()}
-        check(ours == theirs, "load: state", f"have the arrays {ours}", theirs)
+        check(
+            ours == theirs, "load_state_dict: state", f"have the arrays {ours}", theirs
+        )
         for name, array in self.arrays().items():
             array[...] = state[name]
 

@@ -131,7 +131,7 @@ class BatchNorm(Module):
                 "BatchNorm: a batch in training",
                 "have at least two examples",
                 many,
-                "One example has no variance; call .train(False) to use the model.",
+                "One example has no variance; call .eval() to use the model.",
             )
             x_hat = standardize(x, others, self.eps)
             self._follow(x.data, others)

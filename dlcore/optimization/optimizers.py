@@ -443,9 +443,7 @@ class NAdam(Adam):
 
     def update(self, i: int, p: Any, g: Any) -> None:  # noqa: D102
         m, t, beta1 = self.m[i], self.t[i], self.betas[0]
-        now, then = (
-            beta1 * (1 - 0.96 ** (self.psi * k) / 2) for k in (t, t + 1)
-        )
+        now, then = (beta1 * (1 - 0.96 ** (self.psi * k) / 2) for k in (t, t + 1))
         self.pi[i] *= now
         m *= beta1
         m += g

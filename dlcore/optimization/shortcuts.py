@@ -20,9 +20,7 @@ class Residual(Module):
         scale: :math:`s`.
     """
 
-    def __init__(
-        self, f: Callable[[Tensor], Tensor], scale: float = 1.0
-    ) -> None:
+    def __init__(self, f: Callable[[Tensor], Tensor], scale: float = 1.0) -> None:
         check(
             isinstance(scale, Real) and bool(isfinite(scale)),
             "Residual: scale",

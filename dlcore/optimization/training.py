@@ -1,7 +1,8 @@
-"""Training: the data in batches, a step for each, and what to watch on the way."""
+"""Training: a step for each batch, and what to watch on the way."""
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import deepcopy
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -11,34 +12,72 @@ from numpy.random import Generator
 from dlcore.checks import check, check_whole
 from dlcore.feedforward.losses import Loss
 from dlcore.feedforward.network import Network
-from dlcore.optimization.optimizers import Optimizer
+from dlcore.optimization.optimizers import Optimizer, clip
 
 
 @runtime_checkable
 class Scalar(Protocol):
     """What a cost returns: a scalar of ``dlcore.optimization.autograd``, or of PyTorch."""
 
-    def backward(self) -> None:
-        """Set the gradients of the parameters."""
+    def backward(self) -> Any:
+        """Set the gradients of the parameters, or return them where those are arrays."""
 
     def item(self) -> float:
         """Return the number."""
 
 
-@runtime_checkable
-class Stepper(Protocol):
-    """What takes the steps: an optimizer of ``dlcore.optimization.optimizers``, or of PyTorch."""
+def minimise(
+    cost: Callable[..., Scalar],
+    optimizer: Any,
+    draws: int | Iterable[Sequence[Any]],
+    *,
+    schedule: Callable[[int], float] | None = None,
+    clip_at: float | None = None,
+    after_step: Callable[[int], bool | None] | None = None,
+) -> Float[ndarray, "_"]:
+    """Take a step for each batch that is drawn; show progress in a live notebook.
 
-    def zero_grad(self) -> None:
-        """Forget the gradients of the parameters."""
+    Args:
+        cost: the cost of a batch, ``cost(*batch)``.
+        optimizer: of the parameters that the cost depends on, or one of PyTorch.
+        draws: the batches; or a number of steps, for a cost that draws its own batch.
+        schedule: the factor of the learning rate after so many steps, such as those of
+            ``dlcore.optimization.schedules``. At the end the rate is what it was.
+        clip_at: the norm to which longer gradients are shortened.
+        after_step: called with the number of steps taken; the last one is where it
+            returns ``True``.
 
-    def step(self) -> None:
-        """Change the parameters by their gradients."""
+    Returns:
+        The cost of each batch, before its step.
+    """
+    from dlcore.figures.progress import progress  # which loads a notebook's widgets
+
+    if not isinstance(draws, Iterable):
+        check_whole("minimise: draws", draws, 1)
+        draws = [()] * draws
+    own = isinstance(optimizer, Optimizer) or (schedule is None and clip_at is None)
+    rule = "be one of dlcore to clip or follow a schedule"
+    check(own, "minimise: optimizer", rule, type(optimizer))
+    lr, costs = getattr(optimizer, "lr", 0.0), []
+    for t, batch in enumerate(progress(draws, "training")):
+        if schedule is not None:
+            optimizer.lr = lr * schedule(t)
+        optimizer.zero_grad()
+        value = cost(*batch)
+        costs.append(value.item())
+        _check_cost(costs[t], t)
+        gradients = value.backward()
+        if clip_at is not None:
+            clip(optimizer.parameters, clip_at)
+        optimizer.step(gradients)
+        if after_step is not None and after_step(t + 1):
+            break
+    if schedule is not None:
+        optimizer.lr = lr
+    return np.array(costs)
 
 
-def batches(
-    s: int, batch: int | None, rng: Generator
-) -> Iterator[Int[ndarray, "_"]]:
+def batches(s: int, batch: int | None, rng: Generator) -> Iterator[Int[ndarray, "_"]]:
     """Return the rows of each batch of one epoch: all rows, shuffled, cut into pieces.
 
     Args:
@@ -54,6 +93,76 @@ def batches(
     return (order[start : start + size] for start in range(0, s, size))
 
 
+def train(
+    cost: Callable[..., Scalar],
+    arrays: Sequence[Any],
+    optimizer: Any,
+    epochs: int,
+    rng: Generator,
+    batch: int | None = None,
+    after_epoch: Callable[[int], bool | None] | None = None,
+    *,
+    schedule: Callable[[int], float] | None = None,
+    clip_at: float | None = None,
+) -> Float[ndarray, "_"]:
+    """Minimise the mean cost of data, epoch by epoch.
+
+    Args:
+        cost: the mean cost of some rows, ``cost(*(array[rows] for array in arrays))``.
+        arrays: the data, such as inputs and targets, equally long.
+        optimizer: as in :func:`minimise`.
+        epochs: how often to go through the data.
+        rng: source of the order.
+        batch: examples per step; without it, all of them.
+        after_epoch: called with the number of epochs done; training stops where it
+            returns ``True``.
+        schedule: as in :func:`minimise`; it counts steps, not epochs.
+        clip_at: as in :func:`minimise`.
+
+    Returns:
+        The mean cost of each epoch, as seen on the way.
+    """
+    check_whole("train: epochs", epochs, 1)
+    lengths = [len(array) for array in arrays]
+    check(len({*lengths}) == 1, "train: arrays", "be equally long", lengths)
+    passes = _Passes(arrays, epochs, rng, batch)
+
+    def after_step(t: int) -> bool | None:
+        epoch, rest = divmod(t, len(passes) // epochs)
+        return after_epoch is not None and rest == 0 and after_epoch(epoch)
+
+    costs = minimise(
+        cost,
+        optimizer,
+        passes,
+        schedule=schedule,
+        clip_at=clip_at,
+        after_step=after_step,
+    )
+    weighted = costs * passes.sizes
+    return weighted.reshape(-1, len(passes) // epochs).sum(axis=1) / lengths[0]
+
+
+class _Passes:
+    """The batches of all epochs; ``sizes`` tells how many rows those so far had."""
+
+    def __init__(
+        self, arrays: Sequence[Any], epochs: int, rng: Generator, batch: int | None
+    ) -> None:
+        self.arrays, self.epochs, self.rng, self.batch = arrays, epochs, rng, batch
+        self.sizes: list[int] = []
+
+    def __len__(self) -> int:
+        s = len(self.arrays[0])
+        return self.epochs * -(-s // (self.batch or s))
+
+    def __iter__(self) -> Iterator[list[Any]]:
+        for _ in range(self.epochs):
+            for rows in batches(len(self.arrays[0]), self.batch, self.rng):
+                self.sizes.append(len(rows))
+                yield [array[rows] for array in self.arrays]
+
+
 def fit(
     network: Network,
     X: Float[ndarray, "s n"],
@@ -64,8 +173,8 @@ def fit(
     rng: Generator,
     batch: int | None = None,
     corrupt: Callable[[ndarray], ndarray] | None = None,
-) -> Float[ndarray, "epochs"]:
-    """Train a network: shuffle, cut into batches, take a step for each of them.
+) -> Float[ndarray, "_"]:
+    """Train a network whose gradient is computed by hand.
 
     Args:
         network: what to train; changed in place.
@@ -82,83 +191,44 @@ def fit(
     Returns:
         The mean loss of each epoch, as seen on the way.
     """
-    check_whole("fit: epochs", epochs, 1)
     check(len(X) == len(y) > 0, "fit: y", f"have {len(X)} targets", len(y))
     check(
-        [*map(id, optimizer.parameters)] == [*map(id, network.parameters)],
+        [*map(id, optimizer.parameters)] == [*map(id, network.parameters())],
         "fit: optimizer",
         "hold the parameters of this network",
         "other arrays",
-        "Build it with network.parameters.",
-    )
-    costs = np.zeros(epochs)
-    for epoch in range(epochs):
-        for rows in batches(len(X), batch, rng):
-            inputs = X[rows] if corrupt is None else corrupt(X[rows])
-            cost, gradients = network.gradient(inputs, y[rows], loss)
-            check_cost("fit", cost, epoch)
-            optimizer.step(gradients)
-            costs[epoch] += cost * len(rows) / len(X)
-    return costs
-
-
-def train(
-    cost: Callable[..., Scalar],
-    arrays: Sequence[Any],
-    optimizer: Stepper,
-    epochs: int,
-    rng: Generator,
-    batch: int | None = None,
-    after_epoch: Callable[[int], bool | None] | None = None,
-) -> Float[ndarray, "_"]:
-    """Train what an optimizer holds; show progress in a live notebook.
-
-    Args:
-        cost: the mean cost of some rows, ``cost(*(array[rows] for array in arrays))``.
-        arrays: the data, such as inputs and targets, equally long.
-        optimizer: of the parameters that the cost depends on, or one of PyTorch.
-        epochs: how often to go through the data.
-        rng: source of the order.
-        batch: examples per step; without it, all of them.
-        after_epoch: called with the number of epochs done; training stops where it
-            returns ``True``.
-
-    Returns:
-        The mean cost of each epoch, as seen on the way.
-    """
-    from dlcore.figures.progress import (
-        progress,  # which loads a notebook's widgets
+        "Build it with network.parameters().",
     )
 
-    check_whole("train: epochs", epochs, 1)
-    lengths = [len(array) for array in arrays]
-    check(len({*lengths}) == 1, "train: arrays", "be equally long", lengths)
-    costs: list[float] = []
-    for epoch in progress(range(epochs), "training"):
-        total = 0.0
-        for rows in batches(lengths[0], batch, rng):
-            optimizer.zero_grad()
-            value = cost(*(array[rows] for array in arrays))
-            number = value.item()
-            check_cost("train", number, epoch)
-            value.backward()
-            optimizer.step()
-            total += number * len(rows)
-        costs.append(total / lengths[0])
-        if after_epoch is not None and after_epoch(epoch + 1):
-            break
-    return np.array(costs)
+    def cost(X: ndarray, y: ndarray) -> Scalar:
+        X = X if corrupt is None else corrupt(X)
+        return _Known(*network.gradient(X, y, loss))
+
+    return train(cost, [X, y], optimizer, epochs, rng, batch)
+
+
+class _Known(NamedTuple):
+    """A cost whose gradient has been computed with it."""
+
+    cost: float
+    gradients: list[ndarray]
+
+    def item(self) -> float:
+        return self.cost
+
+    def backward(self) -> list[ndarray]:
+        return self.gradients
 
 
 @runtime_checkable
 class Stateful(Protocol):
-    """What can be saved and set back: a module of ``dlcore.optimization.modules``."""
+    """What can be saved and set back: a module of ours, or of PyTorch."""
 
-    def state(self) -> Any:
-        """Return a copy of all that training changes."""
+    def state_dict(self) -> Any:
+        """Return all that training changes."""
 
-    def load(self, state: Any) -> None:
-        """Set it back to a copy."""
+    def load_state_dict(self, state: Any) -> Any:
+        """Set it back."""
 
 
 class EarlyStopping:
@@ -193,7 +263,7 @@ class EarlyStopping:
         check(score == score, "EarlyStopping: score", "be a number", score)
         if not self.scores or score < min(self.scores):
             self.best_epoch = len(self.scores) + 1
-            self._best = self.model.state()
+            self._best = deepcopy(self.model.state_dict())
         self.scores.append(score)
         return len(self.scores) - self.best_epoch >= self.patience
 
@@ -201,15 +271,15 @@ class EarlyStopping:
         """Set the model back to the best state seen."""
         rule = "have seen an epoch before restore()"
         check(self._best is not None, "EarlyStopping: model", rule, "none")
-        self.model.load(self._best)
+        self.model.load_state_dict(self._best)
 
 
-def check_cost(who: str, cost: float, epoch: int) -> None:
+def _check_cost(cost: float, t: int) -> None:
     """Refuse a cost that is no number any more."""
     check(
         bool(np.isfinite(cost)),
-        f"{who}: the cost",
+        "minimise: the cost",
         "stay finite",
-        f"{cost} in epoch {epoch + 1}",
+        f"{cost} in step {t + 1}",
         "Take a smaller lr, or look at the scale of the data and of the first weights.",
     )

@@ -33,9 +33,7 @@ def pairs(
     return torch.cat([left, right]), torch.cat([right, left])
 
 
-def cooccurrence(
-    tokens: Int64[Tensor, "T"], size: int, r: int
-) -> Float[Tensor, "C C"]:
+def cooccurrence(tokens: Int64[Tensor, "T"], size: int, r: int) -> Float[Tensor, "C C"]:
     """Count how often each word stands at most ``r`` places from each other; symmetric.
 
     Args:
@@ -73,9 +71,7 @@ def pmi(counts: Float[Tensor, "A C"]) -> Float[Tensor, "A C"]:
     return torch.log(counts * counts.sum() / (rows * columns))
 
 
-def ppmi(
-    counts: Float[Tensor, "A C"], shift: float = 0.0
-) -> Float[Tensor, "A C"]:
+def ppmi(counts: Float[Tensor, "A C"], shift: float = 0.0) -> Float[Tensor, "A C"]:
     r"""Return :math:`\max(\text{PMI} - \text{shift}, 0)`."""
     return torch.clamp(pmi(counts) - shift, min=0)
 

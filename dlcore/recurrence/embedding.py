@@ -36,9 +36,7 @@ class Embedding(nn.Module):
         size = (num_embeddings, embedding_dim)
         self.E = nn.Parameter(torch.randn(size, generator=generator))
 
-    def forward(
-        self, tokens: Int64[Tensor, "*axes"]
-    ) -> Float[Tensor, "*axes D"]:
+    def forward(self, tokens: Int64[Tensor, "*axes"]) -> Float[Tensor, "*axes D"]:
         """Look up the rows of tokens."""
         check_indices("Embedding: tokens", tokens, len(self.E))
         rows = self.E.index_select(0, tokens.flatten())
@@ -127,9 +125,7 @@ class CBOW(TwoTables):
         return self.embedding(given).mean(dim=1)
 
 
-def cosine(
-    X: Float[Tensor, "A D"], Y: Float[Tensor, "C D"]
-) -> Float[Tensor, "A C"]:
+def cosine(X: Float[Tensor, "A D"], Y: Float[Tensor, "C D"]) -> Float[Tensor, "A C"]:
     """Return the cosine of the angle between each row of X and each row of Y."""
     lengths = [Z.norm(dim=1, keepdim=True) for Z in (X, Y)]
     ok = all(bool((length > 0).all()) for length in lengths)
@@ -161,9 +157,7 @@ def neighbours(
     return similar.topk(k, dim=1).indices
 
 
-def bag_of_words(
-    tokens: Int64[Tensor, "B T"], size: int
-) -> Float[Tensor, "B C"]:
+def bag_of_words(tokens: Int64[Tensor, "B T"], size: int) -> Float[Tensor, "B C"]:
     """Count the words of each row: the sum of their one-hot vectors."""
     check_indices("bag_of_words: tokens", tokens, size)
     counts = torch.zeros(len(tokens), size)

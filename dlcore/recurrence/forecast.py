@@ -172,9 +172,7 @@ class DeepAR(nn.Module):
         m, s = mu.double().numpy(), spread.double().numpy()
         if self.likelihood == "gaussian":
             return torch.as_tensor(rng.normal(m, s)).to(mu.dtype)
-        means = rng.gamma(
-            1 / s, s * m
-        )  # a Poisson count with a mean that is drawn
+        means = rng.gamma(1 / s, s * m)  # a Poisson count with a mean that is drawn
         return torch.as_tensor(rng.poisson(means)).to(mu.dtype)
 
     def _check(self, z: Tensor, x: Tensor, T: int) -> None:

@@ -139,8 +139,7 @@ class HierarchicalSoftmax(nn.Module):
         place |= {code: -1 - c for c, code in enumerate(codes)}
         nodes = torch.tensor(
             [
-                [place[code[:i]] for i in range(len(code))]
-                + [0] * (depth - len(code))
+                [place[code[:i]] for i in range(len(code))] + [0] * (depth - len(code))
                 for code in codes
             ],
             dtype=torch.long,
@@ -181,9 +180,7 @@ class HierarchicalSoftmax(nn.Module):
         scores = (w @ z[:, :, None]).squeeze(-1) + self.b[nodes]
         return (logsigmoid(signs * scores) * signs.abs()).sum(-1)
 
-    def log_probabilities(
-        self, z: Float[Tensor, "B D"]
-    ) -> Float[Tensor, "B C"]:
+    def log_probabilities(self, z: Float[Tensor, "B D"]) -> Float[Tensor, "B C"]:
         """Return the log-probabilities of all classes: the cost of the whole tree."""
         self._check(z)
         scores = z @ self.W.T + self.b
@@ -206,9 +203,7 @@ class HierarchicalSoftmax(nn.Module):
             cost, _, v = heapq.heappop(reached)
             visited += 1
             score = self.W[v] @ z + self.b[v]
-            for child, sign in zip(
-                self.below[v].tolist(), (-1, 1), strict=True
-            ):
+            for child, sign in zip(self.below[v].tolist(), (-1, 1), strict=True):
                 step = -logsigmoid(sign * score).item()
                 heapq.heappush(reached, (cost + step, child >= 0, child))
         cost, _, leaf = reached[0]

@@ -255,9 +255,7 @@ def diagonalize(
     A: Float[Tensor, "N N"],
     B: Float[Tensor, "N D"],
     C: Float[Tensor, "K N"],
-) -> tuple[
-    Complex[Tensor, "N"], Complex[Tensor, "N D"], Complex[Tensor, "K N"]
-]:
+) -> tuple[Complex[Tensor, "N"], Complex[Tensor, "N D"], Complex[Tensor, "K N"]]:
     r"""Change the basis of a linear system so that its matrix is diagonal.
 
     With :math:`A = S \Lambda S^{-1}`, the system :math:`\Lambda, S^{-1} B, CS` has the same

@@ -92,9 +92,7 @@ class Markov:
     def count(self, context: Sequence[int], token: int) -> int:
         """Return N(c, x): how often these tokens, at most k, were followed by this one."""
         j = len(context)
-        check(
-            j <= self.order, "count: context", f"have at most {self.order}", j
-        )
+        check(j <= self.order, "count: context", f"have at most {self.order}", j)
         key = np.array(self._key([*context, token]))
         return int(self._joint[j].of(key))
 
@@ -152,9 +150,7 @@ class Markov:
     def log_probability(self, sequence: Sequence[int]) -> float:
         """Return the logarithm of the probability of a sequence, with its end."""
         hint = "log_prefix has the probability of a beginning."
-        check(
-            self.ends, "log_probability: the chain", "end", "ends=False", hint
-        )
+        check(self.ends, "log_probability: the chain", "end", "ends=False", hint)
         total = self.log_prefix(sequence)
         end = self.next(sequence)[-1] if total > -np.inf else 0.0
         return total + float(np.log(end)) if end > 0 else -np.inf
@@ -244,9 +240,7 @@ class Interpolated(Markov):
         check(ok, "Interpolated: discount", rule, discount)
         self.discount = discount
 
-    def by_order(
-        self, sequences: Iterable[Sequence[int]]
-    ) -> Float[ndarray, "k t"]:
+    def by_order(self, sequences: Iterable[Sequence[int]]) -> Float[ndarray, "k t"]:
         """Return the log-probabilities of chains of all orders up to k, a row for each.
 
         All have the same counts, so this takes no longer than the last row alone, which is

@@ -116,8 +116,7 @@ class Recurrent(nn.Module):
         )
         shape = (len(x), self.hidden)
         check(
-            state is None
-            or [tuple(s.shape) for s in state] == [shape] * self.states,
+            state is None or [tuple(s.shape) for s in state] == [shape] * self.states,
             f"{who}: state",
             f"have {self.states} of the shape {shape}",
             None if state is None else [tuple(s.shape) for s in state],
@@ -228,9 +227,7 @@ class _Steps(torch.autograd.Function):
         H, U_t = U.shape[1], U.T
         gates = torch.empty_like(z)
         hs, cs, tanhs = (z.new_empty(*z.shape[:2], H) for _ in range(3))
-        for now, sums, h_t, c_t, tanh in zip(
-            z, gates, hs, cs, tanhs, strict=True
-        ):
+        for now, sums, h_t, c_t, tanh in zip(z, gates, hs, cs, tanhs, strict=True):
             torch.addmm(now, h, U_t, out=sums)
             i, f, candidate, o = sums.chunk(4, dim=1)
             sums[:, : 2 * H].sigmoid_()  # i and f
@@ -248,9 +245,7 @@ class _Steps(torch.autograd.Function):
         ctx.set_materialize_grads(False)
 
     @staticmethod
-    def backward(
-        ctx: Any, by_h: Tensor | None, by_c: Tensor | None, *_: Any
-    ) -> Any:
+    def backward(ctx: Any, by_h: Tensor | None, by_c: Tensor | None, *_: Any) -> Any:
         z, U, h, c, hs, cs, gates, tanhs = ctx.saved_tensors
         nothing = z.new_zeros(()).expand_as(hs)
         by_h = nothing if by_h is None else by_h
@@ -299,9 +294,7 @@ def _less(a: Tensor, x: Tensor) -> Tensor:
     return torch.addcmul(a, x, x, value=-1)
 
 
-def _step_by_step(
-    z: Tensor, U: Tensor, h: Tensor, c: Tensor
-) -> tuple[Tensor, Tensor]:
+def _step_by_step(z: Tensor, U: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
     """Return all outputs and cells of an LSTM, with a graph of every step."""
     outputs, cells = [], []
     for now in z:

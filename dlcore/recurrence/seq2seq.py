@@ -83,9 +83,7 @@ class AdditiveAttention(nn.Module):
         mask: Bool[Tensor, "B T"] | None = None,
     ) -> Memory:
         """Prepare states for all steps at once; what is masked is never looked at."""
-        rule = (
-            f"have the axes (B, T, {self.U.shape[1]}) with at least one place"
-        )
+        rule = f"have the axes (B, T, {self.U.shape[1]}) with at least one place"
         ok = h.ndim == 3 and h.shape[1] > 0 and h.shape[2] == self.U.shape[1]
         check(ok, "AdditiveAttention: h", rule, f"shape {tuple(h.shape)}")
         if mask is None:
@@ -167,9 +165,7 @@ class Seq2Seq(nn.Module):
         self.write = uniform(targets, width, scale=1.0)
         self.decoder = kind(width + both, hidden, generator=generator)
         self.attention = (
-            AdditiveAttention(hidden, both, hidden, generator)
-            if attention
-            else None
+            AdditiveAttention(hidden, both, hidden, generator) if attention else None
         )
         self.G = uniform(self.decoder.states * hidden, both)
         self.b = nn.Parameter(torch.zeros(self.decoder.states * hidden))

@@ -32,9 +32,7 @@ def conditional(
         beta: :math:`1 / (2 \sigma_i^2)`, one per point.
     """
     away = np.where(np.eye(len(d2), dtype=bool), np.inf, d2)
-    nearest = away.min(
-        axis=1, keepdims=True
-    )  # divides out, and nothing vanishes
+    nearest = away.min(axis=1, keepdims=True)  # divides out, and nothing vanishes
     p = np.exp(-beta[:, None] * (away - nearest))
     return p / p.sum(axis=1, keepdims=True)
 
@@ -80,9 +78,7 @@ def bandwidths(
     return np.exp((low + high) / 2)
 
 
-def similarities(
-    X: Float[ndarray, "s n"], target: float
-) -> Float[ndarray, "s s"]:
+def similarities(X: Float[ndarray, "s n"], target: float) -> Float[ndarray, "s s"]:
     r"""Return :math:`p_{ij} = (p_{j|i} + p_{i|j}) / 2s`: symmetric, with sum one."""
     check_data("t-SNE", X)
     d2 = squared_distances(X)

@@ -23,9 +23,7 @@ class Vocabulary:
         tokens: the list.
     """
 
-    def __init__(
-        self, tokens: Iterable[str], unknown: str | None = None
-    ) -> None:
+    def __init__(self, tokens: Iterable[str], unknown: str | None = None) -> None:
         self.tokens = tuple(tokens)
         self.unknown = unknown
         self._index = {token: i for i, token in enumerate(self.tokens)}
@@ -123,9 +121,7 @@ def check_indices(what: str, x: Tensor, count: int) -> None:
         check(low >= 0 and high < count, what, must, worst)
 
 
-def check_tokens(
-    what: str, x: Tensor, count: int, rows: int | None = None
-) -> None:
+def check_tokens(what: str, x: Tensor, count: int, rows: int | None = None) -> None:
     """Refuse what is no batch of sequences of tokens, of which there are so many."""
     check(
         x.ndim == 2 and x.shape[1] > 0 and rows in (None, len(x)),

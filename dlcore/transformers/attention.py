@@ -80,11 +80,7 @@ def check_mask(who: str, mask: Tensor, shape: torch.Size) -> None:
     hint = "True means: may look."
     rule = "have truth values"
     check(mask.dtype == torch.bool, f"{who}: mask", rule, mask.dtype, hint)
-    fits = (
-        mask.ndim <= len(shape)
-        and mask.ndim >= 2
-        and mask.shape[-1] == shape[-1]
-    )
+    fits = mask.ndim <= len(shape) and mask.ndim >= 2 and mask.shape[-1] == shape[-1]
     for have, want in zip(mask.shape[::-1], shape[::-1], strict=False):
         fits = fits and have in (1, want)
     rule = f"fit the scores, of shape {tuple(shape)}"

@@ -139,11 +139,7 @@ class BERT(nn.Module):
             segments = torch.zeros_like(x)
         check_tokens("BERT: segments", segments, 2, len(x))
         X = self.embed(x) + self.segments(segments) + self.places.weight[:T]
-        mask = (
-            None
-            if lengths is None
-            else length_mask(lengths, T, "BERT")[:, None]
-        )
+        mask = None if lengths is None else length_mask(lengths, T, "BERT")[:, None]
         states: Tensor = self.stack(self.dropout(X), mask)
         return states
 

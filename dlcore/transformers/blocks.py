@@ -23,9 +23,7 @@ class FeedForward(nn.Sequential):
         phi: the activation function.
     """
 
-    def __init__(
-        self, d_model: int, d_ff: int, phi: nn.Module | None = None
-    ) -> None:
+    def __init__(self, d_model: int, d_ff: int, phi: nn.Module | None = None) -> None:
         check_whole("FeedForward: d_model", d_model, 1)
         check_whole("FeedForward: d_ff", d_ff, 1)
         super().__init__(
@@ -68,9 +66,7 @@ class Block(nn.Module):
         super().__init__()
         self.norm_first = norm_first
         self.attention = MultiHeadAttention(d_model, num_heads)
-        self.cross: Any = (
-            MultiHeadAttention(d_model, num_heads) if cross else None
-        )
+        self.cross: Any = MultiHeadAttention(d_model, num_heads) if cross else None
         hidden = 4 * d_model if d_ff is None else d_ff
         self.feed_forward = FeedForward(d_model, hidden, phi)
         self.norms = nn.ModuleList(
@@ -217,9 +213,7 @@ class Stack(nn.Module):
         behind: Tensor = self.norm(X)
         return behind
 
-    def begin(
-        self, B: int, memory: Float[Tensor, "B S D"] | None = None
-    ) -> Cache:
+    def begin(self, B: int, memory: Float[Tensor, "B S D"] | None = None) -> Cache:
         """Return what :meth:`step` keeps: no past yet, and the memory as keys and values."""
         cache: Cache = ()
         for block in self.blocks:

@@ -63,9 +63,7 @@ def weights(
     check_data("weights", keys)
     check_columns("weights: queries", queries, keys.shape[1])
     check_finite("weights: queries", queries)
-    check(
-        kernel in KERNELS, "weights: kernel", f"be one of {[*KERNELS]}", kernel
-    )
+    check(kernel in KERNELS, "weights: kernel", f"be one of {[*KERNELS]}", kernel)
     check(
         np.shape(width) in ((), keys.shape[1:]) and bool(np.all(width > 0)),
         "weights: width",
@@ -74,9 +72,7 @@ def weights(
     )
     apart = (queries[:, None] - keys[None]) / width
     u = np.linalg.norm(apart, axis=2)
-    if (
-        kernel == "Gaussian"
-    ):  # the nearest key has the weight one: no 0 / 0 far away
+    if kernel == "Gaussian":  # the nearest key has the weight one: no 0 / 0 far away
         u = np.sqrt(u**2 - (u**2).min(axis=1, keepdims=True))
     near = KERNELS[kernel](u)
     total = near.sum(axis=1, keepdims=True)

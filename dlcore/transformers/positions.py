@@ -28,9 +28,7 @@ def frequencies(d: int, base: float = BASE) -> Float[Tensor, "k"]:
     return base ** (-2 * torch.arange(d // 2, dtype=torch.float64) / d)
 
 
-def sinusoidal(
-    t: Int[Tensor, "T"], d: int, base: float = BASE
-) -> Float[Tensor, "T d"]:
+def sinusoidal(t: Int[Tensor, "T"], d: int, base: float = BASE) -> Float[Tensor, "T d"]:
     r"""Return the encodings of places (Vaswani et al. 2017, sec. 3.5).
 
     .. math:: p_{t,2k} = \sin \omega_k t, \qquad p_{t,2k+1} = \cos \omega_k t

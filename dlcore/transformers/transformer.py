@@ -105,9 +105,7 @@ class Transformer(nn.Module):
         self, y: Int64[Tensor, "B"], cache: Cache
     ) -> tuple[Float[Tensor, "B C"], Cache]:
         """Take the token before; return log probabilities of the next one, and the cache."""
-        check_tokens(
-            "Transformer.step: y", y[:, None], self.write.num_embeddings
-        )
+        check_tokens("Transformer.step: y", y[:, None], self.write.num_embeddings)
         mask, *kept = cache
         Y = self._enter(self.write, y[:, None], first=kept[0].shape[2])
         Y, new = self.decoder.step(Y, tuple(kept), mask)

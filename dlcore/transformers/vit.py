@@ -114,9 +114,7 @@ class ViT(nn.Module):
         scores: Tensor = self.head(self.stack(self.tokens(X))[:, 0])
         return scores
 
-    def maps(
-        self, X: Float[Tensor, "B C R S"]
-    ) -> list[Float[Tensor, "B h T T"]]:
+    def maps(self, X: Float[Tensor, "B C R S"]) -> list[Float[Tensor, "B h T T"]]:
         """Return the attention weights of all heads, layer by layer.
 
         The first row and column of a table belong to the class token. Switch dropout off

@@ -187,9 +187,7 @@ class _Table:
             if overlaps:
                 continue
             self.pairs[pair] += n
-            (self.where[pair].add if sign > 0 else self.where[pair].discard)(
-                word
-            )
+            (self.where[pair].add if sign > 0 else self.where[pair].discard)(word)
             for piece in pair:
                 self.around[piece].add(pair)
             if self.pairs[pair] == 0:

@@ -91,9 +91,7 @@ def test_arrays_are_written_beside_their_names():
     text = pack({"total": (Task(["x"], {}), [[table]])})
     with pytest.raises(AssertionError) as caught:
         Checks(text, "ann")(total)
-    assert "  x = array([[1., 0.],\n             [0., 1.]])" in str(
-        caught.value
-    )
+    assert "  x = array([[1., 0.],\n             [0., 1.]])" in str(caught.value)
 
 
 def test_functions_of_other_names_are_refused():

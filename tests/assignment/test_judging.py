@@ -156,9 +156,7 @@ CASES = [case(2), case(3)]  # at 2, doubling is right
         (lambda x: 4, False, ""),
     ],
 )
-def test_judge_names_the_mistake_that_has_all_the_answers(
-    function, passed, mistake
-):
+def test_judge_names_the_mistake_that_has_all_the_answers(function, passed, mistake):
     outcomes = [call(function, c.arguments)[0] for c in CASES]
     verdict = judge(TASK, CASES, outcomes)
     assert (verdict.passed, verdict.mistake) == (passed, mistake)

@@ -91,9 +91,7 @@ def test_tensors_come_back_as_tensors(dtype):
 
 def test_gradients_are_left_behind():
     parameter = torch.nn.Parameter(torch.ones(2))
-    assert (
-        encode(parameter) == encode(torch.ones(2)) == encode(2 * parameter / 2)
-    )
+    assert encode(parameter) == encode(torch.ones(2)) == encode(2 * parameter / 2)
 
 
 class Liar(np.ndarray):

@@ -41,9 +41,7 @@ def cheat(code: str, fake: str = "lambda *a: 0.0") -> Case:
     return Case(make, 0)
 
 
-def spoil(
-    code: str, points: float | None = FULL, status: str = "graded"
-) -> Case:
+def spoil(code: str, points: float | None = FULL, status: str = "graded") -> Case:
     """A solved notebook with one more cell, which does something bad."""
     return Case(lambda empty, solved: add(solved, code), points, status)
 
@@ -87,9 +85,7 @@ def _many_points(notebook: NotebookNode) -> None:
 def _all_solutions(notebook: NotebookNode) -> None:
     for cell in notebook.cells:
         if "nbgrader" in cell.metadata:
-            cell.metadata.nbgrader.update(
-                solution=True, grade=False, locked=False
-            )
+            cell.metadata.nbgrader.update(solution=True, grade=False, locked=False)
 
 
 def _said_so(notebook: NotebookNode) -> None:
@@ -173,9 +169,7 @@ def _helper_below(notebook: NotebookNode) -> None:
 
 def _unused_imports(notebook: NotebookNode) -> None:
     cell = find(notebook, "hebb-answer")
-    cell.source = (
-        "from dlcore.connectionism.hopfield import hebbian\n" + cell.source
-    )
+    cell.source = "from dlcore.connectionism.hopfield import hebbian\n" + cell.source
     notebook.cells.append(new_code_cell("hebb(np.eye(3)), hebbian(np.eye(3))"))
 
 
@@ -217,8 +211,7 @@ HONEST = {
         "threading.Thread(target=time.sleep, args=(99,), daemon=True).start()"
     ),
     "processes that go on": spoil(
-        "import os, time\nfor _ in range(9):\n"
-        "    if os.fork() == 0: time.sleep(99)"
+        "import os, time\nfor _ in range(9):\n    if os.fork() == 0: time.sleep(99)"
     ),
     "a figure in each cell": spoil(
         "import matplotlib.pyplot as plt\nplt.plot([1, 2]); plt.show()"
@@ -465,17 +458,13 @@ BREAKING = {
         "stopped",
     ),
     "endless loop in a cell": spoil("while True: pass", FULL, "stopped"),
-    "sleeps past the limit": spoil(
-        "import time; time.sleep(999)", FULL, "stopped"
-    ),
+    "sleeps past the limit": spoil("import time; time.sleep(999)", FULL, "stopped"),
     "catches everything": spoil(
         "while True:\n    try:\n        while True: pass\n    except BaseException: pass",
         FULL,
         "stopped",
     ),
-    "ends the process in a cell": spoil(
-        "import os; os._exit(0)", FULL, "crashed"
-    ),
+    "ends the process in a cell": spoil("import os; os._exit(0)", FULL, "crashed"),
     "kills itself": spoil(
         "import os, signal; os.kill(os.getpid(), signal.SIGKILL)",
         FULL,
@@ -489,9 +478,7 @@ BREAKING = {
         "stopped",
     ),
     "sleeps in a function": one_bad("import time; time.sleep(999)", "stopped"),
-    "ends the process in a function": one_bad(
-        "import os; os._exit(0)", "crashed"
-    ),
+    "ends the process in a function": one_bad("import os; os._exit(0)", "crashed"),
     "endless recursion": one_bad("return hebb(X)", "graded"),
     "requests read": cheat(
         "import os, threading\n"
@@ -524,9 +511,7 @@ BREAKING = {
         "    import time; time.sleep(99)",
         "stopped",
     ),
-    "parent killed": spoil(
-        "import os; os.kill(os.getppid(), 9)", FULL, "crashed"
-    ),
+    "parent killed": spoil("import os; os.kill(os.getppid(), 9)", FULL, "crashed"),
     "leases taken": spoil(
         "import fcntl, glob, os, time\nheld = []\n"
         "for name in glob.glob('/box/**/*', recursive=True) + ['/tmp/x']:\n"
@@ -605,9 +590,7 @@ FILES: dict[str, tuple[bytes, float, str]] = {
     ),
     "very deep": (b'{"cells": ' + b"[" * 100_000, 0, "corrupt"),
     "too many cells": (
-        json.dumps(
-            {"cells": [{"cell_type": "raw", "source": ""}] * 5000}
-        ).encode(),
+        json.dumps({"cells": [{"cell_type": "raw", "source": ""}] * 5000}).encode(),
         0,
         "corrupt",
     ),

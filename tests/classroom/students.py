@@ -13,9 +13,7 @@ from classroom.course import Course
 from classroom.gradebook import Mark, mark
 
 
-def submit(
-    course: Course, student: str, notebook: NotebookNode, name: str
-) -> None:
+def submit(course: Course, student: str, notebook: NotebookNode, name: str) -> None:
     """Hand in a notebook."""
     file = course.notebook("submitted", name, student)
     file.parent.mkdir(parents=True, exist_ok=True)

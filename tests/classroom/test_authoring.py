@@ -66,9 +66,7 @@ def test_marks_that_do_not_match_get_a_sentence(
     words = [str(file)] if command == "verify" else [str(course.root), NAME]
     assert main([command, *words]) != 0
     shown = capsys.readouterr()
-    sentence = (
-        f"{NAME}.ipynb, cell {9 + (cell == 'train')} ({cell}) must {said}"
-    )
+    sentence = f"{NAME}.ipynb, cell {9 + (cell == 'train')} ({cell}) must {said}"
     assert f"{sentence}; got none." in shown.out + shown.err
 
 
@@ -90,6 +88,4 @@ def test_one_notebook_that_is_not_ready_stops_no_other(
     assert main(["verify", str(other), str(file)]) == 1
     said = capsys.readouterr().out
     assert "other: not ready\n  " in said
-    assert (
-        "mine: not ready\n  mine.ipynb, cell 18 (hebb-answer) must run" in said
-    )
+    assert "mine: not ready\n  mine.ipynb, cell 18 (hebb-answer) must run" in said

@@ -109,11 +109,7 @@ def test_keys_of_the_teacher_are_not_in_the_box():
 
 
 def test_processes_are_counted_for_each_box_by_itself():
-    many = (
-        "import os, time\n"
-        "for _ in range(40):\n"
-        "    if os.fork() == 0: time.sleep(99)"
-    )
+    many = "import os, time\nfor _ in range(40):\n    if os.fork() == 0: time.sleep(99)"
     with Box(Limits()) as one, Box(Limits()) as other:
         for opened in (one, other):
             send(opened, many)
@@ -166,9 +162,7 @@ def test_cells_share_names_and_show_their_last_value():
 
 def test_tasks_do_not_touch_each_other():
     cells = ["n = 0\ndef count():\n    global n\n    n += 1\n    return n"]
-    done = run(
-        list(enumerate(cells)), {"count": [encode(())] * 2, "len": []}, Limits()
-    )
+    done = run(list(enumerate(cells)), {"count": [encode(())] * 2, "len": []}, Limits())
     assert done.tasks == {"count": [Outcome(1), Outcome(2)], "len": []}
     twice = run(
         [(0, cells[0]), (1, "again = count")],
@@ -267,9 +261,7 @@ def test_box_that_cannot_start_is_broken_not_crashed():
 
 
 def test_without_a_box_limits_hold():
-    said = ask(
-        "import resource\nresource.getrlimit(resource.RLIMIT_AS)", boxed=False
-    )
+    said = ask("import resource\nresource.getrlimit(resource.RLIMIT_AS)", boxed=False)
     assert said == [f"({2 << 30}, {2 << 30})\n"]
 
 
@@ -406,8 +398,7 @@ def test_answers_are_called_as_they_stood_after_their_cell():
 
 def test_cells_that_no_answer_needs_cost_no_answer():
     sleeps = [
-        Code(i, "import time; time.sleep(99)", f"cell {i}", (), False)
-        for i in range(9)
+        Code(i, "import time; time.sleep(99)", f"cell {i}", (), False) for i in range(9)
     ]
     answer = Code(9, "def f():\n    return 1", "cell 9", ("f",))
     limits = Limits(seconds=0.5, patience=12)
@@ -448,8 +439,7 @@ def test_modules_that_a_task_does_without_are_hidden():
     argument = encode((torch.ones(2, 2).numpy(),))
     names = ["imported", "by_hand", "attribute", "copied", "bound", "gathered"]
     tasks = {
-        name: Task([argument], ["dlcore.connectionism.hopfield"])
-        for name in names
+        name: Task([argument], ["dlcore.connectionism.hopfield"]) for name in names
     }
     tasks["own"] = Task([argument], ["dlcore.connectionism.hopfield"])
     program = [Code(0, HIDDEN, "hidden")]

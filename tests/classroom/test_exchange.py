@@ -23,9 +23,7 @@ NEW = f"+{ASSIGNMENT}+2030-01-01 00:00:00.000000 UTC+x"
 @pytest.fixture
 def exchange(course, tmp_path):
     """A course whose assignment is in the exchange."""
-    enrol(
-        course, [{"id": name} for name in ("ann", "bob", "eve", "fay", "gus")]
-    )
+    enrol(course, [{"id": name} for name in ("ann", "bob", "eve", "fay", "gus")])
     shared = Exchange(course, ASSIGNMENT, tmp_path / "exchange")
     shared.release()
     return shared
@@ -65,10 +63,7 @@ def put(folder, notebook, secret="s"):
 def taken(exchange):
     found = list(exchange.collect())
     assert all(f"{one}".encode().decode().isprintable() for one in found)
-    return {
-        one.file: one.what + (f": {one.why}" if one.why else "")
-        for one in found
-    }
+    return {one.file: one.what + (f": {one.why}" if one.why else "") for one in found}
 
 
 @pytest.mark.usefixtures("boxes")
@@ -86,9 +81,7 @@ def test_each_student_gets_their_own_page(exchange, solved, tmp_path, capsys):
         run(step, root, shared)
     pages = {
         name: list(
-            student(exchange, tmp_path, name, "FetchFeedback").glob(
-                "feedback/*/*.html"
-            )
+            student(exchange, tmp_path, name, "FetchFeedback").glob("feedback/*/*.html")
         )
         for name in ("ann", "eve")
     }
@@ -126,8 +119,7 @@ def test_links_are_not_followed(exchange, inbound, solved, tmp_path):
     assert taken(exchange) == {
         f"ann{OLD}": "new",
         f"bob{OLD}": "refused: It is not a folder.",
-        f"eve{OLD}": "refused: It cannot be opened: "
-        "Too many levels of symbolic links.",
+        f"eve{OLD}": "refused: It cannot be opened: Too many levels of symbolic links.",
     }
     kept = exchange.course.root / "submitted"
     assert [file.name for file in sorted(kept.glob("*/*/*"))] == [
@@ -215,9 +207,7 @@ def test_what_is_no_notebook_replaces_none(exchange, inbound, solved, capsys):
     assert not (folder / "refused.txt").exists()
 
 
-def test_no_exchange_lies_where_students_code_can_see_it(
-    course, tmp_path, monkeypatch
-):
+def test_no_exchange_lies_where_students_code_can_see_it(course, tmp_path, monkeypatch):
     check_unseen("The exchange", Path("/usr/local/share/nbgrader/exchange"))
     monkeypatch.setattr("classroom.box.mounted", lambda: [tmp_path / "seen"])
     with pytest.raises(ValueError, match="The exchange must lie where no"):

@@ -104,9 +104,7 @@ def enter(
     with course.gradebook() as gradebook:
         answers = changed(release, submission)
         came = datetime(2030, 1, 2, 13, 14)
-        record(
-            gradebook, NAME, student, result.scores, answers, False, came=came
-        )
+        record(gradebook, NAME, student, result.scores, answers, False, came=came)
 
 
 def points(cell):

@@ -74,9 +74,7 @@ def test_nbgrader_grades_nothing_and_replaces_nothing(course, solved, step):
     files = [course.notebook("autograded", NAME, "ann"), given.page]
     before = [file.read_bytes() for file in files]
     command = [sys.executable, "-m", "nbgrader", step, NAME, "--force"]
-    done = subprocess.run(
-        command, cwd=course.root, capture_output=True, text=True
-    )
+    done = subprocess.run(command, cwd=course.root, capture_output=True, text=True)
     assert done.returncode != 0
     assert "python -m classroom grade" in done.stderr
     assert [file.read_bytes() for file in files] == before
@@ -227,9 +225,7 @@ def test_full_disk_costs_no_marks(course, solved, monkeypatch, what):
     assert [r.score for r in grade()] == [FULL, FULL]
 
 
-def test_grader_that_fails_leaves_the_mark_as_it_was(
-    course, solved, monkeypatch
-):
+def test_grader_that_fails_leaves_the_mark_as_it_was(course, solved, monkeypatch):
     submit(course, "ann", solved, NAME)
     grader = Grader(course, NAME)
     grader.grade()
@@ -275,9 +271,7 @@ def test_without_bubblewrap_grading_refuses(course, solved, monkeypatch):
 
 
 def test_graded_notebook_has_results_and_no_cases(course, solved):
-    submit(
-        course, "ann", answer(solved, hebb="def hebb(X):\n    return X"), NAME
-    )
+    submit(course, "ann", answer(solved, hebb="def hebb(X):\n    return X"), NAME)
     Grader(course, NAME).grade()
     notebook = nbformat.read(course.notebook("autograded", NAME, "ann"), 4)
     nbformat.validate(notebook)
@@ -295,8 +289,7 @@ def test_flags_name_what_a_task_should_do_without(course, solved):
     assert (ann.score, bob.score) == (FULL - 2, FULL)
     assert ann.flags == ["hebb should do without dlcore.connectionism.hopfield"]
     assert (
-        ann.said["hebb"]
-        == "hebb: It should do without dlcore.connectionism.hopfield."
+        ann.said["hebb"] == "hebb: It should do without dlcore.connectionism.hopfield."
     )
     assert bob.flags == ["the locked cell hebb was changed"]
 
@@ -418,9 +411,7 @@ def test_written_answer_waits_wherever_it_is(course, empty, where):
         for other in notebook.cells:
             other.metadata = {}
     elif where == "a new cell":
-        notebook.cells.append(
-            nbformat.v4.new_markdown_cell("It runs for ever.")
-        )
+        notebook.cells.append(nbformat.v4.new_markdown_cell("It runs for ever."))
     else:
         find(notebook, "no-unit-question").source += "\n\nIt runs for ever."
     submit(course, "ann", notebook, NAME)

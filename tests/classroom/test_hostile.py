@@ -31,9 +31,7 @@ def snapshot(*places):
 def outside(course):
     """Return the digests of all files beside the course."""
     here = snapshot(course.root.parent)
-    return {
-        f: d for f, d in here.items() if not f.startswith(f"{course.root}/")
-    }
+    return {f: d for f, d in here.items() if not f.startswith(f"{course.root}/")}
 
 
 def grade(course, cases, empty, solved, seconds=20.0, jobs=2):
@@ -178,7 +176,9 @@ def test_hidden_inputs_are_not_carried_out(course, empty, solved):
     }
     for student, body in bodies.items():
         case = hostile.one_bad(body, "graded")
-        looks = "import glob\nprint('LEFT', glob.glob('/tmp/S*'), glob.glob('/dev/shm/S*'))"
+        looks = (
+            "import glob\nprint('LEFT', glob.glob('/tmp/S*'), glob.glob('/dev/shm/S*'))"
+        )
         submit(course, student, add(case.make(empty, solved), looks), NAME)
     results = Grader(course, NAME).grade()
     assert [r.score for r in results] == [FULL - 2] * len(bodies)

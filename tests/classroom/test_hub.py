@@ -196,9 +196,7 @@ class Desk:
     def feedback(self) -> str:
         """Fetch the feedback and return its text, in one line."""
         (submitted,) = (
-            one
-            for one in self.do("fetch_feedback")
-            if one["status"] == "submitted"
+            one for one in self.do("fetch_feedback") if one["status"] == "submitted"
         )
         (submission,) = submitted["submissions"]
         assert submission["has_local_feedback"]

@@ -27,9 +27,7 @@ from classroom.submissions import (
 )
 
 NAME = "connectionism"
-DATA = json.dumps(
-    {"cells": [{"cell_type": "code", "source": ["x = 1"]}]}
-).encode()
+DATA = json.dumps({"cells": [{"cell_type": "code", "source": ["x = 1"]}]}).encode()
 
 
 OTHER = DATA.replace(b"x = 1", b"x = 2")
@@ -124,9 +122,7 @@ def test_nobody_hands_in_for_another(course, tmp_path, kind):
 
 @pytest.mark.parametrize("order", [1, -1])
 @pytest.mark.parametrize("packed", [True, False])
-def test_the_folder_of_a_platform_says_whose_it_is(
-    listed, tmp_path, packed, order
-):
+def test_the_folder_of_a_platform_says_whose_it_is(listed, tmp_path, packed, order):
     take(listed, NAME, "bob", DATA)
     files = {
         f"Bob Burns_102_{MOODLE}/{NAME}.ipynb": DATA,
@@ -141,16 +137,12 @@ def test_the_folder_of_a_platform_says_whose_it_is(
 
 
 @pytest.mark.parametrize("order", [1, -1])
-def test_two_different_notebooks_of_one_student_are_refused(
-    listed, tmp_path, order
-):
+def test_two_different_notebooks_of_one_student_are_refused(listed, tmp_path, order):
     take(listed, NAME, "ann", DATA)
     files = {"ann.ipynb": OTHER, "bob.ipynb": OTHER}
     sources = [
         spread(tmp_path / "in", **files),
-        pack(
-            tmp_path / "in.zip", **{f"Ann Arbor_1_{MOODLE}/{NAME}.ipynb": DATA}
-        ),
+        pack(tmp_path / "in.zip", **{f"Ann Arbor_1_{MOODLE}/{NAME}.ipynb": DATA}),
     ]
     found = gather(listed, *sources[::order])
     assert found == [("ann", "refused"), ("ann", "refused"), ("bob", "new")]
@@ -159,9 +151,7 @@ def test_two_different_notebooks_of_one_student_are_refused(
 
 
 def test_the_same_notebook_twice_is_one(listed, tmp_path):
-    source = spread(
-        tmp_path / "in", **{"ann.ipynb": DATA, f"ann/{NAME}.ipynb": DATA}
-    )
+    source = spread(tmp_path / "in", **{"ann.ipynb": DATA, f"ann/{NAME}.ipynb": DATA})
     assert gather(listed, source) == [("ann", "new"), ("ann", "left out")]
 
 
@@ -173,14 +163,10 @@ def test_of_notebooks_in_one_folder_the_title_counts(listed, tmp_path):
     ]
     assert there(listed, "bob") == DATA
     files[f"bob/{NAME} (1).ipynb"] = OTHER + b" "
-    assert (
-        gather(listed, spread(tmp_path / "two", **files))
-        == [("bob", "refused")] * 3
-    )
+    assert gather(listed, spread(tmp_path / "two", **files)) == [("bob", "refused")] * 3
     files = {f"bob/{NAME}.ipynb": b"PK", "bob/trial.ipynb": OTHER}
     assert (
-        gather(listed, spread(tmp_path / "three", **files))
-        == [("bob", "refused")] * 2
+        gather(listed, spread(tmp_path / "three", **files)) == [("bob", "refused")] * 2
     )
     assert there(listed, "bob") == DATA
 
@@ -201,9 +187,7 @@ def test_of_notebooks_in_one_folder_the_title_counts(listed, tmp_path):
 )
 def test_what_is_no_notebook_replaces_none(listed, tmp_path, name, data, why):
     take(listed, NAME, "ann", DATA)
-    found = list(
-        collect(listed, NAME, [spread(tmp_path / "in", **{name: data})])
-    )
+    found = list(collect(listed, NAME, [spread(tmp_path / "in", **{name: data})]))
     assert [one.student for one in found] == ["ann"]
     if why:
         assert found[0].refused
@@ -272,9 +256,7 @@ def test_what_is_beside_a_notebook_is_left_out(listed, tmp_path):
 def test_what_is_replaced_is_kept(listed, tmp_path):
     folder = listed.folder("submitted", NAME, "ann")
     for data in (DATA, OTHER, DATA + b" "):
-        assert take(
-            listed, NAME, "ann", data, datetime(2020, 1, 2, 3, 4, 5, 0, UTC)
-        )
+        assert take(listed, NAME, "ann", data, datetime(2020, 1, 2, 3, 4, 5, 0, UTC))
     assert (folder / STAMP).read_text() == "2020-01-02 03:04:05 UTC\n"
     kept = {f.name: f.read_bytes() for f in (folder / EARLIER).iterdir()}
     assert kept == {
@@ -298,9 +280,7 @@ def test_the_time_of_a_file_in_an_archive_counts(listed, tmp_path):
     with zipfile.ZipFile(tmp_path / "in.zip", "w") as archive:
         member = zipfile.ZipInfo("ann.ipynb", (2021, 6, 15, 12, 0, 0))
         archive.writestr(member, DATA)
-        archive.writestr(
-            zipfile.ZipInfo("bob.ipynb", (2021, 0, 0, 0, 0, 0)), DATA
-        )
+        archive.writestr(zipfile.ZipInfo("bob.ipynb", (2021, 0, 0, 0, 0, 0)), DATA)
     gather(listed, tmp_path / "in.zip")
     stamp = listed.folder("submitted", NAME, "ann") / STAMP
     assert stamp.read_text().startswith("2021-06-1")
@@ -434,9 +414,7 @@ def test_names_in_archives_may_be_in_old_letters(listed, tmp_path):
 
 
 @pytest.mark.parametrize("system", ["Windows", "Unix"])
-def test_only_windows_writes_backslashes_between_folders(
-    listed, tmp_path, system
-):
+def test_only_windows_writes_backslashes_between_folders(listed, tmp_path, system):
     member = zipfile.ZipInfo("evanseve_1_2_x\\bob.ipynb")
     member.create_system = 0 if system == "Windows" else 3
     with zipfile.ZipFile(tmp_path / "in.zip", "w") as archive:
@@ -449,9 +427,7 @@ def test_odd_names_in_archives_are_listed(listed, tmp_path):
     source = pack(tmp_path / "in.zip", **{"eve.ipynb": DATA})
     data = source.read_bytes().replace(b"eve.ipynb", b"eve\0ipynb")
     source.write_bytes(data)
-    assert reasons(listed, source) == {
-        "": "It has no name that a file can have."
-    }
+    assert reasons(listed, source) == {"": "It has no name that a file can have."}
 
 
 def test_notebooks_may_be_named_one_by_one(listed, tmp_path):
@@ -540,9 +516,7 @@ def test_names_in_archives_do_nothing_to_a_terminal(course, tmp_path):
 
 
 def test_broken_archive_is_refused(course, tmp_path):
-    with zipfile.ZipFile(
-        tmp_path / "x.zip", "w", zipfile.ZIP_DEFLATED
-    ) as archive:
+    with zipfile.ZipFile(tmp_path / "x.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("ann.ipynb", DATA * 1000)
     data = bytearray((tmp_path / "x.zip").read_bytes())
     data[60:80] = bytes(20)
@@ -642,9 +616,7 @@ def test_a_shorter_list_says_who_is_missing(listed, tmp_path, capsys):
     (tmp_path / "names.csv").write_text("id\nann\nzoe\n")
     words = ["--students", str(tmp_path / "names.csv")]
     assert main(["start", str(listed.root), *words]) == 0
-    said = (
-        "Not on this list, and still in the course: bob, eve, jose, lee1, lee2"
-    )
+    said = "Not on this list, and still in the course: bob, eve, jose, lee1, lee2"
     assert said in capsys.readouterr().out
     assert len(Course(listed.root).students()) == 7
 
@@ -662,9 +634,7 @@ def test_no_course_lies_where_students_code_can_see_it(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("ids", "taken"), [(["j_smith"], ["j_smith"]), (["j_smith", "smith"], [])]
 )
-def test_ids_with_underscores_are_not_taken_for_others(
-    course, tmp_path, ids, taken
-):
+def test_ids_with_underscores_are_not_taken_for_others(course, tmp_path, ids, taken):
     """Blackboard writes the title, which may be anything, before the id."""
     (tmp_path / "names.csv").write_text("\n".join(["id", *ids, "ann"]))
     listed = start(course.root, tmp_path / "names.csv")

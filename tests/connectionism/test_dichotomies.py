@@ -57,11 +57,7 @@ def as_set(Y):
 def test_dichotomies_are_the_labellings_that_a_linear_program_separates(X):
     found = dichotomies(X)
     labellings = product([-1.0, 1.0], repeat=len(X))
-    want = {
-        y
-        for y in labellings
-        if separate(X, np.array(y), bias=False) is not None
-    }
+    want = {y for y in labellings if separate(X, np.array(y), bias=False) is not None}
     assert len(found) == len(want)
     assert as_set(found) == want
 
@@ -115,9 +111,7 @@ def test_a_free_point_doubles_the_count(X):
 
 @given(st.integers(1, 300), st.integers(1, 300))
 def test_the_fraction_is_a_tail_of_coin_tosses(s, n):
-    assert cover_fraction(s, n) == pytest.approx(
-        binom.cdf(n - 1, s - 1, 0.5), rel=1e-9
-    )
+    assert cover_fraction(s, n) == pytest.approx(binom.cdf(n - 1, s - 1, 0.5), rel=1e-9)
     assert cover_count(s + 1, n) == cover_count(s, n) + cover_count(s, n - 1)
 
 

@@ -126,9 +126,7 @@ def test_two_units_that_want_to_differ_alternate_together_and_rest_in_turn():
 def test_hebb_adds_up_and_has_no_diagonal(rng, s, n):
     X = signs(rng, s, n)
     W = hopfield.hebbian(X)
-    loop = [
-        [sum(x[i] * x[j] for x in X) / n for j in range(n)] for i in range(n)
-    ]
+    loop = [[sum(x[i] * x[j] for x in X) / n for j in range(n)] for i in range(n)]
     assert np.allclose(W, np.array(loop) - s / n * np.eye(n))
     assert np.array_equal(W, W.T)
     assert np.allclose(W, sum(hopfield.hebbian(x[None]) for x in X))
@@ -139,9 +137,7 @@ def test_one_pattern_is_recalled_from_any_cue_nearer_to_it_than_to_its_negative(
     xi = signs(rng, 11)
     net = Hopfield(hopfield.hebbian(xi[None]))
     cues = all_states(11)
-    for x in cues[
-        np.abs(cues @ xi) > 1
-    ]:  # nearer by more than the unit that asks
+    for x in cues[np.abs(cues @ xi) > 1]:  # nearer by more than the unit that asks
         assert np.array_equal(net.relax(x).state, np.sign(x @ xi) * xi)
 
 
@@ -205,14 +201,9 @@ def test_flip_probability_has_the_published_value_and_tends_to_its_limit():
         (0.05, 0.37),
         (0.1, 0.61),
     ]:
-        assert np.isclose(
-            hopfield.flip_probability_limit(alpha), error, rtol=0.03
-        )
+        assert np.isclose(hopfield.flip_probability_limit(alpha), error, rtol=0.03)
     gaps = [
-        abs(
-            hopfield.flip_probability(n // 5, n)
-            - hopfield.flip_probability_limit(0.2)
-        )
+        abs(hopfield.flip_probability(n // 5, n) - hopfield.flip_probability_limit(0.2))
         for n in [100, 1000, 10_000]
     ]
     assert gaps[0] > 5 * gaps[1] > 25 * gaps[2]
@@ -231,9 +222,7 @@ def test_mean_field_overlap_solves_the_three_equations_of_the_theory():
     for alpha in [0.02, 0.05, 0.1, 0.13]:
         m, r = 1.0, 1.0
         for _ in range(2000):
-            q = np.sqrt(2 / (np.pi * alpha * r)) * np.exp(
-                -(m**2) / (2 * alpha * r)
-            )
+            q = np.sqrt(2 / (np.pi * alpha * r)) * np.exp(-(m**2) / (2 * alpha * r))
             m, r = erf(m / np.sqrt(2 * alpha * r)), 1 / (1 - q) ** 2
         assert np.isclose(hopfield.mean_field_overlap(alpha), m, atol=1e-9)
 

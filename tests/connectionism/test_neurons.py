@@ -24,9 +24,7 @@ from dlcore.connectionism.neurons import (
     veto_unit,
 )
 
-POTENTIALS = arrays(
-    float, array_shapes(), elements=st.integers(-3, 3).map(float)
-)
+POTENTIALS = arrays(float, array_shapes(), elements=st.integers(-3, 3).map(float))
 REALS = arrays(float, array_shapes(), elements=st.floats(-800, 800))
 BITS = st.integers(1, 5)
 
@@ -58,9 +56,7 @@ def test_sign_is_odd_and_ignores_scale(z, at0):
 
 @given(z=POTENTIALS, at0=st.sampled_from([0.0, 0.5, 1.0]))
 def test_thresholds_equal_torch(z, at0):
-    theirs = torch.heaviside(
-        torch.tensor(z), torch.tensor(at0, dtype=torch.float64)
-    )
+    theirs = torch.heaviside(torch.tensor(z), torch.tensor(at0, dtype=torch.float64))
     assert_array_equal(heaviside(z, at0), theirs.numpy())
     assert_array_equal(sign(z), torch.sign(torch.tensor(z)).numpy())
 
@@ -157,10 +153,7 @@ def count_by_symmetry(n):
     for flipped in product([0, 1], repeat=n):
         for k in range(1, n + 1):
             bits = product([0, 1], repeat=n)
-            ones = (
-                sum(b != f for b, f in zip(x, flipped, strict=True))
-                for x in bits
-            )
+            ones = (sum(b != f for b, f in zip(x, flipped, strict=True)) for x in bits)
             found.add(tuple(int(one >= k) for one in ones))
     return found
 
@@ -177,12 +170,8 @@ def test_units_reach_what_the_counts_say(n):
 def test_what_is_reachable_is_closed_under_renaming_the_inputs(unit):
     tables = reachable(3, unit)
     for order in permutations(range(3)):
-        index = np.ravel_multi_index(
-            all_inputs(3)[:, order].astype(int).T, (2, 2, 2)
-        )
-        assert {tuple(np.array(t)[index].tolist()) for t in tables} == set(
-            tables
-        )
+        index = np.ravel_multi_index(all_inputs(3)[:, order].astype(int).T, (2, 2, 2))
+        assert {tuple(np.array(t)[index].tolist()) for t in tables} == set(tables)
     for table, (w, theta) in tables.items():
         assert tuple(unit(w, theta, all_inputs(3))) == table
 

@@ -96,15 +96,11 @@ def test_fit_is_the_plain_loop(problem, bias, seed):
         used, mistakes, seen = plain_loop(X, y, bias, passes, h.looked)
         assert (h.mistakes.tolist(), h.seen.tolist()) == (mistakes, seen)
         assert_array_equal(weights(h), used[[0, *seen]])
-        assert_allclose(
-            np.hstack(averaged(h)), used[:-1].mean(axis=0), atol=1e-12
-        )
+        assert_allclose(np.hstack(averaged(h)), used[:-1].mean(axis=0), atol=1e-12)
 
 
 @given(st.builds(lattice, *MANY), FLAG, FLAG, st.sampled_from([1, 50, 1000]))
-def test_fit_stops_for_one_of_three_reasons(
-    problem, bias, shuffle, max_updates
-):
+def test_fit_stops_for_one_of_three_reasons(problem, bias, shuffle, max_updates):
     X, y = problem
     rng = default_rng(0) if shuffle else None
     h = fit(X, y, bias=bias, rng=rng, max_updates=max_updates)
@@ -120,9 +116,7 @@ def test_fit_stops_for_one_of_three_reasons(
     elif shuffle:
         assert h.cycle is None
     else:
-        assert all(
-            start not in starts[:k] for k, start in enumerate(starts[:-1])
-        )
+        assert all(start not in starts[:k] for k, start in enumerate(starts[:-1]))
         assert h.cycle is None or starts[-1] == starts[-1 - h.cycle]
     assert h.looked == (h.seen[-1] if h.updates == max_updates else ends[-1])
 
@@ -189,9 +183,7 @@ def test_signed_distance_is_geometric(problem, seed, c, shift):
     X, y = problem
     w, b = default_rng(seed).normal(size=X.shape[1]), shift / 2
     (normal, d), distance = hesse(w, b), signed_distance(w, b, X, y)
-    foot = (
-        X - (y * distance)[:, None] * normal
-    )  # on the boundary, straight below X
+    foot = X - (y * distance)[:, None] * normal  # on the boundary, straight below X
     assert np.linalg.norm(normal) == pytest.approx(1)
     assert_allclose(foot @ w, -b, atol=1e-9)
     assert_allclose(foot @ normal, d, atol=1e-9)
@@ -209,9 +201,7 @@ def test_pocket_is_never_worse_than_any_iterate(problem, bias):
     h = fit(X, y, bias=bias, max_updates=50)
     planes = [*zip(h.w, h.b, strict=True), pocket(h, X, y)]
     points = list(zip(X, y, strict=True))
-    *wrong, best = [
-        sum(t * (w @ x + b) <= 0 for x, t in points) for w, b in planes
-    ]
+    *wrong, best = [sum(t * (w @ x + b) <= 0 for x, t in points) for w, b in planes]
     assert_allclose(errors(h, X, y) * len(y), wrong)
     assert best == min(wrong)
 
@@ -244,9 +234,7 @@ def test_separability_agrees_with_a_support_vector_machine(problem):
     X, y = problem
     assume(len(set(y)) == 2)
     plane = separate(X, y)
-    assume(
-        plane is None or margin(*max_margin(X, y), X, y) > 0.01
-    )  # for their sake
+    assume(plane is None or margin(*max_margin(X, y), X, y) > 0.01)  # for their sake
     svm = SVC(kernel="linear", C=1e10, max_iter=100_000).fit(X, y)
     assert (plane is not None) == (svm.score(X, y) == 1)
 
@@ -405,26 +393,18 @@ def test_refuses(call, message):
 SCALE = st.sampled_from([1e-10, 1e-5, 1.0, 1e5, 1e10])
 
 
-@given(
-    st.integers(1, 40), st.integers(0, 999), SCALE, st.booleans(), st.booleans()
-)
+@given(st.integers(1, 40), st.integers(0, 999), SCALE, st.booleans(), st.booleans())
 def test_separability_does_not_depend_on_units(s, seed, c, bias, noise):
     X, y, _ = apart(s, 3, seed, 0.05, 0.0)
     y = default_rng(seed).choice([-1.0, 1.0], s) if noise else y
     plane, lam = separate(c * X, y, bias), certificate(c * X, y, bias)
-    assert (
-        (plane is None) == (separate(X, y, bias) is None) == (lam is not None)
-    )
+    assert (plane is None) == (separate(X, y, bias) is None) == (lam is not None)
     if plane is not None and (not bias or len(set(y)) == 2):
         want = margin(*max_margin(X, y, bias), X, y)
-        assert margin(*max_margin(c * X, y, bias), c * X, y) == pytest.approx(
-            c * want
-        )
+        assert margin(*max_margin(c * X, y, bias), c * X, y) == pytest.approx(c * want)
 
 
-@given(
-    st.integers(2, 40), st.integers(0, 999), st.sampled_from([1.0, 1e3, 1e6])
-)
+@given(st.integers(2, 40), st.integers(0, 999), st.sampled_from([1.0, 1e3, 1e6]))
 def test_separability_does_not_depend_on_the_origin(s, seed, shift):
     X, y, _ = apart(s, 3, seed, 0.05, 0.0)
     plane = separate(X + shift, y)
@@ -475,9 +455,7 @@ def test_small_integers_do_not_wrap_around():
     X = np.array([[200, 10], [10, 200]], dtype=np.uint8)
     y = np.array([1, -1], dtype=np.int8)
     assert_allclose(max_margin(X, y)[0], [0.5**0.5, -(0.5**0.5)])
-    assert novikoff_bound(X, y, np.array([1.0, -1.0])) == pytest.approx(
-        40100 / 18050
-    )
+    assert novikoff_bound(X, y, np.array([1.0, -1.0])) == pytest.approx(40100 / 18050)
 
 
 def test_data_on_which_the_simplex_method_gives_up_get_a_certificate():

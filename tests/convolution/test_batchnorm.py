@@ -31,9 +31,7 @@ def twins(rng, channels, **how):
 
 
 @given(seeds, sizes, st.sampled_from([1e-5, 0.1]), st.sampled_from([0.1, 1.0]))
-def test_values_gradients_and_statistics_are_those_of_torch(
-    rng, shape, eps, momentum
-):
+def test_values_gradients_and_statistics_are_those_of_torch(rng, shape, eps, momentum):
     ours, theirs = twins(rng, shape[1], eps=eps, momentum=momentum)
     for _ in range(3):
         x = (3 * normal(rng, *shape) + 1).requires_grad_()
@@ -51,9 +49,7 @@ def test_values_gradients_and_statistics_are_those_of_torch(
     ours.eval(), theirs.eval()
     x = normal(rng, 1, shape[1], 1, 1).requires_grad_()
     torch.testing.assert_close(ours(x), theirs(x))
-    mine, other = (
-        torch.autograd.grad(f(x).sum(), x)[0] for f in (ours, theirs)
-    )
+    mine, other = (torch.autograd.grad(f(x).sum(), x)[0] for f in (ours, theirs))
     torch.testing.assert_close(mine, other)
 
 

@@ -44,9 +44,7 @@ def theirs(layer):
 
 @pytest.mark.parametrize("shrink", SHRINK)
 @pytest.mark.parametrize("padding", [0, 2])
-def test_values_and_gradients_are_those_of_the_same_layers_in_torch(
-    shrink, padding
-):
+def test_values_and_gradients_are_those_of_the_same_layers_in_torch(shrink, padding):
     net = classifier(
         (2, 20, 24),
         [3, 4],

@@ -78,9 +78,7 @@ def test_blocks_of_pictures_give_what_one_block_gives(monkeypatch):
         return [y, *torch.autograd.grad((y**3).sum(), [x, W])]
 
     whole = gradients()
-    monkeypatch.setattr(
-        "dlcore.convolution.conv.CACHE", 500
-    )  # two pictures at a time
+    monkeypatch.setattr("dlcore.convolution.conv.CACHE", 500)  # two pictures at a time
     for few, all_at_once in zip(gradients(), whole, strict=True):
         torch.testing.assert_close(few, all_at_once)
 
@@ -156,9 +154,7 @@ def test_order_in_memory_does_not_matter(layer):
     ):
         y = conv2d(z, V, b, **how)
         torch.testing.assert_close(y, plain)
-        for mine, other in zip(
-            torch.autograd.grad(y, [z, V], d), slopes, strict=True
-        ):
+        for mine, other in zip(torch.autograd.grad(y, [z, V], d), slopes, strict=True):
             torch.testing.assert_close(mine, other)
 
 
@@ -227,14 +223,10 @@ def test_layer_lets_torch_slide_its_kernels(monkeypatch):
 
 
 def test_first_kernels_have_variance_two_over_fan_in():
-    layer = Conv2d(
-        32, 64, 5, groups=2, generator=torch.Generator().manual_seed(0)
-    )
+    layer = Conv2d(32, 64, 5, groups=2, generator=torch.Generator().manual_seed(0))
     assert abs(layer.W.var().item() * 16 * 25 / 2 - 1) < 0.02
     assert not layer.b.any()
-    again = Conv2d(
-        32, 64, 5, groups=2, generator=torch.Generator().manual_seed(0)
-    )
+    again = Conv2d(32, 64, 5, groups=2, generator=torch.Generator().manual_seed(0))
     assert torch.equal(layer.W, again.W)
 
 

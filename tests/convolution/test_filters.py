@@ -42,9 +42,7 @@ def test_sobel_agrees_with_scipy():
 def test_gaussian_agrees_with_scipy(sigma):
     impulse = np.zeros((21, 21))
     impulse[10, 10] = 1
-    theirs = scipy.ndimage.gaussian_filter(
-        impulse, sigma, mode="constant", radius=10
-    )
+    theirs = scipy.ndimage.gaussian_filter(impulse, sigma, mode="constant", radius=10)
     assert_allclose(gaussian(sigma, 21), theirs, atol=1e-15)
 
 
@@ -103,9 +101,7 @@ def test_gabor_by_hand():
 
 
 def test_bar_by_hand():
-    assert np.array_equal(
-        bar(0, 1, 3, 5), np.pad(np.ones((1, 3)), ((2, 2), (1, 1)))
-    )
+    assert np.array_equal(bar(0, 1, 3, 5), np.pad(np.ones((1, 3)), ((2, 2), (1, 1))))
     assert_allclose(bar(np.pi / 2, 1, 3, 5), bar(0, 1, 3, 5).T, atol=1e-15)
     assert_allclose(bar(0, 2, 1, 5)[:, 2], [0, 0.5, 1, 0.5, 0])
     assert_allclose(bar(0, 0.25, 1, 3)[:, 1], [0, 0.25, 0])
@@ -169,9 +165,7 @@ def test_histograms_agree_with_loops(rng, cell, bins):
 def test_histogram_of_a_ramp_by_hand():
     ramp = np.tile(np.arange(4.0), (4, 1))  # brighter to the right
     features = orientation_histograms(ramp[None], 2, 4, eps=1e-9)
-    assert_allclose(
-        features.reshape(4, 4), np.outer(np.ones(4), [0.5, 0, 0, 0])
-    )
+    assert_allclose(features.reshape(4, 4), np.outer(np.ones(4), [0.5, 0, 0, 0]))
     down = orientation_histograms(ramp.T[None], 2, 4, eps=1e-9)
     assert_allclose(down.reshape(4, 4)[:, 2], 0.5)
     flat = orientation_histograms(np.ones((1, 4, 4), dtype=np.uint8), 2)

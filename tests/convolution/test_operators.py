@@ -67,9 +67,7 @@ def test_flipped_kernel_turns_one_into_the_other(n, m, rng):
     x, h = whole(rng, n), whole(rng, m)
     modes = ["full"] + ["valid"] * (m <= n) + ["same"] * (m % 2)
     for mode in modes:
-        assert_array_equal(
-            correlate(h, x, mode), convolve(x, h[::-1].copy(), mode)
-        )
+        assert_array_equal(correlate(h, x, mode), convolve(x, h[::-1].copy(), mode))
 
 
 @given(SIZES, SIZES, seeds)
@@ -188,9 +186,7 @@ def test_integrals_are_those_of_the_midpoint_rule():
     constant = integral_operator(lambda u, t: np.ones(()), t[:3], t)
     assert_allclose(constant @ f, np.full(3, np.cos(-1) - np.cos(3)), atol=1e-6)
     wide = midpoints(-9, 9, 400)
-    K = integral_operator(
-        lambda u, t: np.exp(-2j * np.pi * u * t), wide / 18, wide
-    )
+    K = integral_operator(lambda u, t: np.exp(-2j * np.pi * u * t), wide / 18, wide)
     found = K @ norm.pdf(wide)
     assert_allclose(found, np.exp(-2 * (np.pi * wide / 18) ** 2), atol=1e-12)
 
@@ -227,9 +223,7 @@ def test_small_whole_numbers_do_not_run_over(kind):
 def test_lists_of_python_are_lists():
     for mode in MODES:
         ours = convolve([1, 2, 3], [4, 5], mode)
-        assert_array_equal(
-            ours, convolve(np.arange(1, 4), np.arange(4, 6), mode)
-        )
+        assert_array_equal(ours, convolve(np.arange(1, 4), np.arange(4, 6), mode))
     assert_array_equal(correlate([4, 5], [1, 2, 3]), [14, 23])
     assert_array_equal(toeplitz([4, 5], 1), [[4], [5]])
     assert_array_equal(circulant([4, 5]), [[4, 5], [5, 4]])
@@ -313,9 +307,7 @@ ONE, TWO = np.ones(1), np.ones(2)
             "u and t must be finite; got NaN",
         ),
         (
-            lambda: integral_operator(
-                np.multiply, TWO, np.array([0, 1, 5]) * 1e-9
-            ),
+            lambda: integral_operator(np.multiply, TWO, np.array([0, 1, 5]) * 1e-9),
             "increasing and equally spaced; got 3 points",
         ),
         (

@@ -19,9 +19,7 @@ pictures = st.tuples(seeds, st.integers(4, 9), st.integers(4, 9))
 
 
 @given(pictures, st.integers(1, 4), st.none() | st.integers(1, 5))
-def test_values_and_gradients_are_those_of_torch_also_with_ties(
-    picture, size, stride
-):
+def test_values_and_gradients_are_those_of_torch_also_with_ties(picture, size, stride):
     rng, rows, columns = picture
     whole = rng.integers(-1, 2, size=(2, 3, rows, columns))
     x = torch.tensor(whole, dtype=torch.float64, requires_grad=True)

@@ -61,9 +61,7 @@ def test_basic_block_is_that_of_torch(rng, inputs, outputs, stride):
 
 
 @given(seeds, st.booleans(), st.sampled_from([1, 2, 4]))
-def test_zero_branch_is_the_bend_and_keeps_what_is_not_negative(
-    rng, norm, groups
-):
+def test_zero_branch_is_the_bend_and_keeps_what_is_not_negative(rng, norm, groups):
     x = normal(rng, 2, 8, 4, 4)
     for block in (
         BasicBlock(8, 8, norm=norm, zero=True),
@@ -137,14 +135,10 @@ def test_dense_block_keeps_its_input_and_grows(rng, layers, growth):
     assert torch.equal(y[:, :2], x)
 
 
-@pytest.mark.parametrize(
-    ("blocks", "side"), [((1,), 28), ((2, 1), 9), ((1, 2, 3), 28)]
-)
+@pytest.mark.parametrize(("blocks", "side"), [((1,), 28), ((2, 1), 9), ((1, 2, 3), 28)])
 def test_network_counts_its_layers(blocks, side):
     net = ResNet(blocks, 4, side=side, classes=7)
-    sums = [
-        m for m in net.modules() if type(m).__name__ in ("Conv2d", "Linear")
-    ]
+    sums = [m for m in net.modules() if type(m).__name__ in ("Conv2d", "Linear")]
     projections = len(blocks) - 1
     assert len(sums) - projections == 2 * sum(blocks) + 2
     assert net(torch.zeros(2, 1, side, side)).shape == (2, 7)

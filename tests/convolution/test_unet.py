@@ -21,9 +21,7 @@ def random(*shape, seed=0):
 
 
 @given(seeds, st.integers(1, 4), st.integers(1, 4), st.integers(1, 3))
-def test_upsampling_is_that_of_torch_and_undone_by_the_mean(
-    rng, rows, columns, factor
-):
+def test_upsampling_is_that_of_torch_and_undone_by_the_mean(rng, rows, columns, factor):
     x = torch.tensor(rng.normal(size=(2, 3, rows, columns)))
     large = Upsample(factor)(x)
     assert torch.equal(large, F.interpolate(x, scale_factor=factor))
@@ -82,9 +80,7 @@ def test_a_shift_by_the_smallest_square_shifts_the_output(rng, depth, skips):
     step = 2**depth
     x = torch.zeros(1, 1, 96, 96, dtype=torch.float64)
     x[0, 0, 44:52, 44:52] = torch.tensor(rng.normal(size=(8, 8)))
-    moved = x.roll(
-        (step, -2 * step), (2, 3)
-    )  # the biases are zero: so is the frame
+    moved = x.roll((step, -2 * step), (2, 3))  # the biases are zero: so is the frame
     expected = net(x).roll((step, -2 * step), (2, 3))
     torch.testing.assert_close(net(moved), expected)
 

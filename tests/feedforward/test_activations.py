@@ -20,9 +20,7 @@ from dlcore.feedforward.activations import (
 
 THEIRS = {
     "identity": lambda z: 1 * z,
-    "step": lambda z: (
-        torch.heaviside(z.detach(), torch.zeros(1).double()) + 0 * z
-    ),
+    "step": lambda z: torch.heaviside(z.detach(), torch.zeros(1).double()) + 0 * z,
     "logistic": torch.sigmoid,
     "tanh": torch.tanh,
     "ReLU": F.relu,
@@ -35,9 +33,7 @@ THEIRS = {
 REALS = arrays(
     float, array_shapes(), elements=st.floats(-50, 50, allow_subnormal=False)
 )
-SCORES = arrays(
-    float, array_shapes(min_dims=1), elements=st.floats(-1000, 1000)
-)
+SCORES = arrays(float, array_shapes(min_dims=1), elements=st.floats(-1000, 1000))
 KINKS = np.array([-1000.0, -30.0, -1.0, -0.0, 0.0, 1e-300, 1.0, 30.0, 1000.0])
 
 
@@ -70,11 +66,7 @@ def test_range_is_the_range(name):
     assert low - 1e-15 <= values.min()
     assert values.max() <= high
     for bound, reached in [(low, values.min()), (high, values.max())]:
-        assert (
-            abs(reached) >= 1
-            if np.isinf(bound)
-            else abs(reached - bound) < 1e-6
-        )
+        assert abs(reached) >= 1 if np.isinf(bound) else abs(reached - bound) < 1e-6
 
 
 @pytest.mark.parametrize("name", CATALOGUE)

@@ -55,7 +55,7 @@ def test_the_parts_of_a_network_make_the_whole_and_share_its_arrays(k, seed):
     encoder, rest = split(net, k)
     assert_array_equal(rest(encoder(X)), net(X))
     assert encoder.size + rest.size == net.size
-    encoder.parameters[0][:] = 0
+    encoder.parameters()[0][:] = 0
     assert_array_equal(rest(encoder(X)), net(X))
 
 
@@ -65,7 +65,7 @@ def test_a_trained_linear_autoencoder_projects_on_the_principal_axes(k):
     rng = default_rng(k)
     X = rng.normal(size=(100, 3)) * [2, 1.2, 0.6] + [1, 0, -1]
     net = autoencoder([3, k], identity, rng)
-    fit(net, X, X, squared, GD(net.parameters, 0.05), 2000, rng)
+    fit(net, X, X, squared, GD(net.parameters(), 0.05), 2000, rng)
     assert_allclose(net(X), pca(X, k)(X), atol=1e-3)
 
 

@@ -48,9 +48,7 @@ def test_binary_code_finds_the_best_of_all_codes(seed):
 
 @pytest.mark.parametrize("k", [2, 3, 5])
 def test_kmeans_is_no_worse_than_scikit_learn(k):
-    X = default_rng(k).normal(size=(60, 2)) + default_rng(0).integers(
-        -3, 4, (60, 2)
-    )
+    X = default_rng(k).normal(size=(60, 2)) + default_rng(0).integers(-3, 4, (60, 2))
     theirs = KMeans(k, n_init=20, random_state=0).fit(X).inertia_
     ours = kmeans(X, k, default_rng(0))
     assert ours.cost <= theirs / 120 + 1e-9
@@ -69,9 +67,7 @@ def test_words_of_bits_are_corners_of_a_parallelotope(X):
 
 @given(st.builds(lattice, st.integers(2, 8), st.integers(1, 3), SEED))
 def test_one_bit_is_two_means(X):
-    bit, two = (
-        f(X, m, default_rng(0)) for f, m in ((binary_code, 1), (kmeans, 2))
-    )
+    bit, two = (f(X, m, default_rng(0)) for f, m in ((binary_code, 1), (kmeans, 2)))
     assert_allclose(bit.cost, two.cost, atol=1e-9)
 
 

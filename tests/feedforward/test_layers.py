@@ -56,9 +56,7 @@ def test_value_and_gradient_equal_torch(kind, rng, s, m, n, phi):
     X = rng.normal(size=(s, n))
     Y, Z = layer.forward(X)
     dY = rng.normal(size=Y.shape)
-    leaves = [
-        torch.tensor(a, requires_grad=True) for a in [X, *layer.parameters]
-    ]
+    leaves = [torch.tensor(a, requires_grad=True) for a in [X, *layer.parameters()]]
     value = theirs(layer, *leaves)
     value.backward(torch.tensor(dY))
     assert_allclose(Y, value.detach(), atol=1e-12)
@@ -79,9 +77,7 @@ def test_residual_layer_of_zeros_is_the_identity(rng, n, phi):
 def test_rows_do_not_see_each_other(rng, m, n, phi):
     layer = draw(Dense, m, n, phi, rng)
     X = rng.normal(size=(4, n))
-    assert_allclose(
-        layer(X), np.vstack([layer(x[None]) for x in X]), atol=1e-14
-    )
+    assert_allclose(layer(X), np.vstack([layer(x[None]) for x in X]), atol=1e-14)
 
 
 def test_by_hand():
@@ -103,9 +99,7 @@ def test_refusals():
         match=r"Dense: b must have one bias for each of the 3 rows of W; got shape \(2,\)",
     ):
         Dense(W, np.zeros(2))
-    with pytest.raises(
-        ValueError, match="Dense: W must be a matrix, a row per unit"
-    ):
+    with pytest.raises(ValueError, match="Dense: W must be a matrix, a row per unit"):
         Dense(np.zeros(3), np.zeros(3))
     with pytest.raises(ValueError, match="Dense: W and b must be finite"):
         Dense(W * np.nan, np.zeros(3))
@@ -135,11 +129,11 @@ def test_refusals():
 def test_whole_numbers_become_floats_and_floats_stay_where_they_are():
     W, b = np.array([[1, 2], [3, 4]]), np.array([5, 6])
     layer = Residual(W, b, relu, W)
-    for p in layer.parameters:
+    for p in layer.parameters():
         assert p.dtype == float
     layer.W -= 0.5
     assert W.tolist() == [[1, 2], [3, 4]]
     assert layer(np.ones((1, 2))).tolist() == [[3 + 7, 7 + 12]]
     W, b, V = W + 0.5, b + 0.5, np.eye(2)
     layer = Residual(W, b, relu, V)
-    assert all(p is q for p, q in zip(layer.parameters, [W, b, V], strict=True))
+    assert all(p is q for p, q in zip(layer.parameters(), [W, b, V], strict=True))

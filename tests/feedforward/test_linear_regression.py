@@ -167,10 +167,7 @@ def test_huber_lies_between_the_mean_and_the_median(rng):
     X, y = line(rng, 15, 1)
     far, near = np.abs(y).max() * 1e3, 0.05
     assert_allclose(huber(X, y, far), ols(X, y))
-    sums = [
-        np.abs(y - X @ w).sum()
-        for w in (huber(X, y, near), least_absolute(X, y))
-    ]
+    sums = [np.abs(y - X @ w).sum() for w in (huber(X, y, near), least_absolute(X, y))]
     assert sums[0] == pytest.approx(sums[1], abs=15 * near / 2)
 
 

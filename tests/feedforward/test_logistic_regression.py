@@ -26,17 +26,13 @@ from dlcore.feedforward.losses import cross_entropy
 
 def drawn(rng, classes=2, s=60, n=3):
     """Draw points whose classes overlap: labels do not look at them."""
-    y = np.concatenate(
-        [np.arange(classes), rng.integers(classes, size=s - classes)]
-    )
+    y = np.concatenate([np.arange(classes), rng.integers(classes, size=s - classes)])
     return rng.normal(size=(s, n)), y
 
 
 def lattice(rng, s, n, classes=2):
     """Draw points with small whole coordinates, so that they lie on common planes."""
-    y = np.concatenate(
-        [np.arange(classes), rng.integers(classes, size=s - classes)]
-    )
+    y = np.concatenate([np.arange(classes), rng.integers(classes, size=s - classes)])
     return rng.integers(-1, 2, size=(s, n)).astype(float), y
 
 
@@ -51,9 +47,7 @@ def test_the_shuttle_as_printed_in_textbooks():
 def test_two_irises_as_printed_by_r():
     X, y = load_iris(return_X_y=True)
     w, b = logistic_regression(X[y > 0], y[y > 0] - 1)
-    assert_allclose(
-        [b, *w], [-42.638, -2.465, -6.681, 9.429, 18.286], atol=5e-4
-    )
+    assert_allclose([b, *w], [-42.638, -2.465, -6.681, 9.429, 18.286], atol=5e-4)
 
 
 @pytest.mark.parametrize("penalty", [1e-3, 0.1, 10.0])
@@ -61,9 +55,7 @@ def test_two_irises_as_printed_by_r():
 def test_equals_scikit_learn(classes, penalty):
     X, y = load_iris(return_X_y=True)
     X, y = X[y < classes], y[y < classes]
-    theirs = LogisticRegression(
-        C=1 / (penalty * len(X)), tol=1e-12, max_iter=10_000
-    )
+    theirs = LogisticRegression(C=1 / (penalty * len(X)), tol=1e-12, max_iter=10_000)
     theirs.fit(X, y)
     if classes == 2:
         w, b = logistic_regression(X, y, penalty)
@@ -72,9 +64,7 @@ def test_equals_scikit_learn(classes, penalty):
     else:
         W, c = softmax_regression(X, y, penalty)
         assert_allclose(W, theirs.coef_, atol=1e-4)
-        assert_allclose(
-            c, theirs.intercept_ - theirs.intercept_.mean(), atol=1e-4
-        )
+        assert_allclose(c, theirs.intercept_ - theirs.intercept_.mean(), atol=1e-4)
 
 
 @given(seeds, st.integers(2, 4))
@@ -242,9 +232,7 @@ def test_even_odds_by_hand():
 
 
 X, Y = np.arange(4.0)[:, None], np.array([0, 1, 0, 1])
-TOUCHING = np.array(
-    [[0, 0], [1, 1], [1, 1], [2, 2.3], [0, 2], [2, 0], [2, 1], [1, 2]]
-)
+TOUCHING = np.array([[0, 0], [1, 1], [1, 1], [2, 2.3], [0, 2], [2, 0], [2, 1], [1, 2]])
 REFUSALS = [
     (
         lambda: logistic_regression(X, np.array([0, 0, 1, 1])),

@@ -106,9 +106,7 @@ def test_refusals():
         binary_cross_entropy(np.zeros(2), np.array([-1.0, 1.0]))
     with pytest.raises(ValueError, match="y must lie in 0 … 2"):
         cross_entropy(np.zeros((1, 3)), np.array([3]))
-    with pytest.raises(
-        ValueError, match=r"label per row .*\(1\); got 2 labels"
-    ):
+    with pytest.raises(ValueError, match=r"label per row .*\(1\); got 2 labels"):
         cross_entropy(np.zeros((1, 3)), np.array([0, 1]))
     with pytest.raises(ValueError, match="y must lie in 0 … 2"):
         one_hot(np.array([-1]), 3)
@@ -121,9 +119,7 @@ def test_refusals():
     for wrong, shown in [(-2.0, "-2"), (2.5, "2.5"), (np.inf, "inf")]:
         with pytest.raises(ValueError, match=rf"be counts .*; got \[{shown}"):
             poisson(np.zeros(2), np.array([3.0, wrong]))
-    with pytest.raises(
-        ValueError, match=r"at most 709, .*; got 710\.0\. It is"
-    ):
+    with pytest.raises(ValueError, match=r"at most 709, .*; got 710\.0\. It is"):
         poisson.gradient(np.array([1.0, 710.0]), np.zeros(2))
     assert np.isfinite(poisson(np.array([709.0, -1e5]), np.ones(2))).all()
 

@@ -33,9 +33,7 @@ def test_gradient_equals_torch(rng, sizes):
     X, y = rng.normal(size=(6, sizes[0])), rng.integers(0, sizes[-1], size=6)
     cost, gradients = network.gradient(X, y, cross_entropy)
     model = twin(network)
-    theirs = torch.nn.functional.cross_entropy(
-        model(torch.tensor(X)), torch.tensor(y)
-    )
+    theirs = torch.nn.functional.cross_entropy(model(torch.tensor(X)), torch.tensor(y))
     theirs.backward()
     assert_allclose(cost, theirs.item(), rtol=1e-12)
     for ours, p in zip(gradients, model.parameters(), strict=True):
@@ -54,16 +52,14 @@ def test_gradient_of_mixed_layers_is_the_slope(rng):
     )
     X, y, h = draw(4, 3), draw(4, 2), 1e-6
     _, gradients = network.gradient(X, y, squared)
-    for p, g in zip(network.parameters, gradients, strict=True):
+    for p, g in zip(network.parameters(), gradients, strict=True):
         direction = draw(*p.shape)
         p += h * direction
         above = squared(network(X), y).mean()
         p -= 2 * h * direction
         below = squared(network(X), y).mean()
         p += h * direction
-        assert_allclose(
-            (g * direction).sum(), (above - below) / (2 * h), atol=1e-6
-        )
+        assert_allclose((g * direction).sum(), (above - below) / (2 * h), atol=1e-6)
 
 
 def test_training_equals_torch():
@@ -81,9 +77,7 @@ def test_training_equals_torch():
         cost.backward()
         theirs.step()
         want.append(cost.item())
-    costs = fit(
-        network, X, y, cross_entropy, Adam(network.parameters, 0.01), 50, rng
-    )
+    costs = fit(network, X, y, cross_entropy, Adam(network.parameters(), 0.01), 50, rng)
     assert_allclose(costs, want, rtol=1e-9)
 
 
@@ -102,7 +96,7 @@ def test_an_epoch_sees_every_row_once(rng, batch):
         X,
         y,
         squared,
-        GD(network.parameters, 1e-9),
+        GD(network.parameters(), 1e-9),
         1,
         rng,
         batch,
@@ -137,16 +131,14 @@ def test_refusals():
         Network([layer, layer])
     with pytest.raises(ValueError, match="Network: layers must not be empty"):
         Network([])
-    with pytest.raises(
-        ValueError, match="mlp: sizes must name inputs and outputs"
-    ):
+    with pytest.raises(ValueError, match="mlp: sizes must name inputs and outputs"):
         mlp([3], relu, rng)
     with pytest.raises(
         ValueError, match="mlp: each size must be a whole number from 1"
     ):
         mlp([3, 0, 1], relu, rng)
     network = Network([layer])
-    adam = Adam(network.parameters)
+    adam = Adam(network.parameters())
     with pytest.raises(ValueError, match="fit: y must have 4 targets; got 3"):
         fit(network, np.zeros((4, 2)), np.zeros((3, 3)), squared, adam, 1, rng)
     other = Network([Dense(layer.W.copy(), layer.b.copy())])
@@ -154,5 +146,5 @@ def test_refusals():
         ValueError, match="fit: optimizer must hold the parameters of this net"
     ):
         fit(other, np.zeros((4, 2)), np.zeros((4, 3)), squared, adam, 1, rng)
-    with pytest.raises(ValueError, match="fit: epochs must be a whole number"):
+    with pytest.raises(ValueError, match="train: epochs must be a whole number"):
         fit(network, np.zeros((4, 2)), np.zeros((4, 3)), squared, adam, 0, rng)

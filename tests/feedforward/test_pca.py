@@ -14,9 +14,7 @@ SEED = st.integers(0, 2**16)
 
 def cloud(s, n, seed):
     rng = default_rng(seed)
-    return rng.normal(size=(s, n)) @ rng.normal(size=(n, n)) + rng.normal(
-        size=n
-    )
+    return rng.normal(size=(s, n)) @ rng.normal(size=(n, n)) + rng.normal(size=n)
 
 
 CLOUDS = st.builds(cloud, st.integers(2, 12), st.integers(1, 6), SEED)

@@ -18,10 +18,7 @@ TENT = np.ones((2, 1)), np.array([0.0, -0.5])
 
 
 def network(sizes, rng):
-    return [
-        (rng.normal(size=(m, n)), rng.normal(size=m))
-        for n, m in pairwise(sizes)
-    ]
+    return [(rng.normal(size=(m, n)), rng.normal(size=m)) for n, m in pairwise(sizes)]
 
 
 @given(st.integers(2, 20), seeds)
@@ -51,9 +48,7 @@ def test_numbers_of_any_type_are_connected():
 
 
 @given(SIZES, st.integers(1, 3), seeds)
-def test_the_output_is_straight_between_breakpoints_and_bends_there(
-    hidden, n, rng
-):
+def test_the_output_is_straight_between_breakpoints_and_bends_there(hidden, n, rng):
     layers = network([n, *hidden, 2], rng)
     start, end = rng.normal(size=(2, n)) * 3
     t, Y = breakpoints(layers, start, end)

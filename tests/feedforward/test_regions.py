@@ -27,11 +27,7 @@ BOX = (-2.0, 3.0, -1.0, 2.0)
 
 def network(sizes, rng, whole=False):
     def draw(*shape):
-        return (
-            rng.integers(-2, 3, shape) + 0.0
-            if whole
-            else rng.normal(size=shape)
-        )
+        return rng.integers(-2, 3, shape) + 0.0 if whole else rng.normal(size=shape)
 
     return [(draw(m, n), draw(m)) for n, m in pairwise(sizes)]
 
@@ -177,9 +173,7 @@ def test_the_cells_do_not_depend_on_the_scale_of_the_plane(hidden, scale, rng):
     (W, b), *rest = layers
     box = tuple(scale * side for side in BOX)
     found = cells([(W / scale, b), *rest], box)
-    assert [c.pattern.tolist() for c in found] == [
-        c.pattern.tolist() for c in want
-    ]
+    assert [c.pattern.tolist() for c in found] == [c.pattern.tolist() for c in want]
 
 
 def test_cells_of_small_weights_and_far_boxes():
@@ -204,9 +198,7 @@ def test_cells_by_hand():
         (np.ones((1, 1)), np.zeros(1)),
     ]  # max(0, |x| - 1)
     found = cells(fold, (-2, 2, 0, 1))
-    spans = sorted(
-        (c.corners[:, 0].min(), c.corners[:, 0].max()) for c in found
-    )
+    spans = sorted((c.corners[:, 0].min(), c.corners[:, 0].max()) for c in found)
     assert spans == [(-2, -1), (-1, 0), (0, 1), (1, 2)]
     slopes = {c.corners[:, 0].min(): c.slope[0, 0] for c in found}
     assert slopes == {-2: -1, -1: 0, 0: 0, 1: 1}
@@ -246,8 +238,7 @@ def test_folds_in_three_dimensions_reach_the_bound():
     assert P.max() < 1
     assert len(np.unique(P @ W.T + b > 0, axis=0)) == zaslavsky(6, 3)
     unfolded = [
-        np.where(side, 1 - P / 2, P / 2)
-        for side in product([False, True], repeat=3)
+        np.where(side, 1 - P / 2, P / 2) for side in product([False, True], repeat=3)
     ]
     found = np.unique(patterns(net, np.vstack(unfolded)), axis=0)
     assert len(found) == folding_bound(6, 3, 2) == 8 * 42

@@ -37,9 +37,7 @@ TORCH = {
 def by_torch(net, X):
     x = torch.tensor(X)
     for layer in net.layers:
-        x = torch.nn.functional.linear(
-            x, torch.tensor(layer.W), torch.tensor(layer.b)
-        )
+        x = torch.nn.functional.linear(x, torch.tensor(layer.W), torch.tensor(layer.b))
         x = TORCH[layer.phi.name](x)
     return x.numpy()
 
@@ -59,9 +57,7 @@ def test_the_order_of_hidden_units_does_not_matter(phi, rng, sizes):
     order = rng.permutation(sizes[k]).tolist()
     other = permute_hidden(net, k, order)
     assert np.allclose(by_torch(other, X), by_torch(net, X))
-    assert np.array_equal(
-        other.activations(X)[k], net.activations(X)[k][:, order]
-    )
+    assert np.array_equal(other.activations(X)[k], net.activations(X)[k][:, order])
 
 
 @pytest.mark.parametrize(
@@ -89,17 +85,15 @@ def test_factors_that_commute_do_not_matter(phi, kind, rng, sizes):
 
 def test_the_given_network_is_left_alone():
     net = mlp([2, 3, 1], relu, np.random.default_rng(0))
-    before = [p.copy() for p in net.parameters]
+    before = [p.copy() for p in net.parameters()]
     permute_hidden(net, 1, [2, 0, 1]).layers[1].b += 1
     scale_hidden(net, 1, np.array([1.0, 2.0, 3.0])).layers[1].b += 1
-    for p, q in zip(net.parameters, before, strict=True):
+    for p, q in zip(net.parameters(), before, strict=True):
         assert np.array_equal(p, q)
 
 
 def test_a_permutation_by_hand():
-    first = Dense(
-        np.array([[1.0], [2.0], [3.0]]), np.array([4.0, 5.0, 6.0]), relu
-    )
+    first = Dense(np.array([[1.0], [2.0], [3.0]]), np.array([4.0, 5.0, 6.0]), relu)
     net = Network([first, Dense(np.array([[7.0, 8.0, 9.0]]), np.zeros(1))])
     other = permute_hidden(net, 1, [2, 0, 1])
     assert other.layers[0].W.ravel().tolist() == [3, 1, 2]
@@ -112,8 +106,7 @@ def test_permutation_matrices_are_the_rows_of_the_identity_in_some_order(m):
     grid = np.indices((2,) * (m * m)).reshape(m * m, -1).T if m < 4 else []
     found = {tuple(a) for a in grid if is_permutation(a.reshape(m, m) * 1.0)}
     want = {
-        tuple(np.eye(m, dtype=int)[list(p)].ravel())
-        for p in permutations(range(m))
+        tuple(np.eye(m, dtype=int)[list(p)].ravel()) for p in permutations(range(m))
     }
     assert len(want) == factorial(m)
     if m < 4:

@@ -135,9 +135,7 @@ REFUSALS = [
         r"inputs must .* no other; got \['a', 'b'\]",
     ),
     (
-        lambda: evaluate(
-            EDGE, {"b": 0.0, "B": 1.0}, {"b": step}, {"a": np.ones(1)}
-        ),
+        lambda: evaluate(EDGE, {"b": 0.0, "B": 1.0}, {"b": step}, {"a": np.ones(1)}),
         r"biases must .* no other; got \['b', 'B'\]",
     ),
     (

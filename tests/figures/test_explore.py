@@ -43,9 +43,7 @@ def open_uri(uri):
 def show(monkeypatch):
     """Return what a notebook gets that is executed to be stored."""
     monkeypatch.setenv("DLCORE_EXPLORE", "frames")
-    return lambda *args, **options: explore(
-        *args, **options
-    )._repr_mimebundle_()[0]
+    return lambda *args, **options: explore(*args, **options)._repr_mimebundle_()[0]
 
 
 def open_png(png):
@@ -55,9 +53,7 @@ def open_png(png):
 def cut(frames):
     """Cut the frames out of their sheet, in the order of the choices."""
     sheet, (width, height) = open_png(frames["sheet"]), frames["frame"]
-    return [
-        sheet.crop((x, y, x + width, y + height)) for x, y in frames["places"]
-    ]
+    return [sheet.crop((x, y, x + width, y + height)) for x, y in frames["places"]]
 
 
 def undocumented(a):
@@ -111,25 +107,19 @@ def test_refuses_what_it_cannot_show(arguments, message):
 
 
 def test_refuses_a_draw_that_returns_nothing():
-    with pytest.raises(
-        ValueError, match="return a Figure or an Axes; got None"
-    ):
+    with pytest.raises(ValueError, match="return a Figure or an Axes; got None"):
         explore(forgets, a=[1])._repr_mimebundle_()
 
 
 def test_mode_must_be_known(monkeypatch):
     monkeypatch.setenv("DLCORE_EXPLORE", "statik")
-    with pytest.raises(
-        ValueError, match=r"DLCORE_EXPLORE must .*; got 'statik'"
-    ):
+    with pytest.raises(ValueError, match=r"DLCORE_EXPLORE must .*; got 'statik'"):
         explore(shade, a=[1])._repr_mimebundle_()
 
 
 @pytest.mark.parametrize("m", [1, 2, 4])
 @pytest.mark.parametrize("kinds", [["up"], ["up", "down"]])
-def test_frames_stand_in_the_order_in_which_the_page_counts_them(
-    m, kinds, show
-):
+def test_frames_stand_in_the_order_in_which_the_page_counts_them(m, kinds, show):
     frames = show(shade, a=range(m), kind=kinds)[FRAMES]
     assert [grey(picture) for picture in cut(frames)] == [
         round(0.5 + (a if kind == "up" else -a) / 10, 1)
@@ -153,9 +143,7 @@ def test_a_sheet_has_rows_where_it_would_be_too_wide(show, monkeypatch):
 
 def test_frames_must_fit_a_sheet(show, monkeypatch):
     monkeypatch.setattr(module, "MAX_SIDE", 70)
-    with pytest.raises(
-        ValueError, match=r"must fit a sheet .* got 2 of 60 × 60"
-    ):
+    with pytest.raises(ValueError, match=r"must fit a sheet .* got 2 of 60 × 60"):
         show(shade, a=range(2))
 
 
@@ -164,9 +152,7 @@ def test_frames_must_have_one_size(show):
         """A square that grows."""
         return plt.figure(figsize=(a, a))
 
-    with pytest.raises(
-        ValueError, match=r"must give pictures of one size; got"
-    ):
+    with pytest.raises(ValueError, match=r"must give pictures of one size; got"):
         show(grows, a=[1, 2])
 
 
@@ -208,16 +194,12 @@ def test_still_is_the_frame_of_the_start(show):
 
 def test_saved_notebook_keeps_one_still(monkeypatch):
     monkeypatch.setenv("DLCORE_EXPLORE", "still")
-    bundle, metadata = explore(
-        shade, a=[0, 1, 2], start={"a": 2}
-    )._repr_mimebundle_()
+    bundle, metadata = explore(shade, a=[0, 1, 2], start={"a": 2})._repr_mimebundle_()
     assert set(bundle) == {"image/png", "text/plain", DESCRIPTION}
     assert bundle["text/plain"] == "explore(shade, a: 3 values)"
     still = open_png(bundle["image/png"])
     assert (still.format, grey(still)) == ("PNG", 0.7)
-    assert metadata == {
-        "image/png": {"width": 40}
-    }  # 0.4 inches of 100 CSS pixels
+    assert metadata == {"image/png": {"width": 40}}  # 0.4 inches of 100 CSS pixels
 
 
 def test_live_kernel_gets_a_widget_and_a_still(monkeypatch):
@@ -308,9 +290,7 @@ def test_numpy_values_are_as_good_as_numbers():
     got = explore(shade, a=np.arange(3), start={"a": np.int64(1)})
     same = explore(shade, a=[0, 1, 2], start={"a": 1})
     assert got.description() == same.description()
-    assert explore(shade, a=np.linspace(0, 1, 3)).values == {
-        "a": [0.0, 0.5, 1.0]
-    }
+    assert explore(shade, a=np.linspace(0, 1, 3)).values == {"a": [0.0, 0.5, 1.0]}
 
 
 def test_numbers_read_well():
@@ -318,9 +298,7 @@ def test_numbers_read_well():
         """A square."""
         return shade()
 
-    (control,) = explore(draw, a=[-1, 0.25, -1e-7, 10**6]).description()[
-        "controls"
-    ]
+    (control,) = explore(draw, a=[-1, 0.25, -1e-7, 10**6]).description()["controls"]
     assert control["texts"] == [
         "−1",
         "0.25",
@@ -333,9 +311,7 @@ def test_frames_have_few_colours(show):
     def draw(a):
         """All colours."""
         fig = Figure(figsize=(2, 2))
-        fig.add_axes((0, 0, 1, 1)).imshow(
-            np.random.default_rng(0).random((50, 50, 3))
-        )
+        fig.add_axes((0, 0, 1, 1)).imshow(np.random.default_rng(0).random((50, 50, 3)))
         return fig
 
     frame = cut(show(draw, a=[1])[FRAMES])[0].convert("RGB")

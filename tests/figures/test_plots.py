@@ -60,9 +60,7 @@ def ax():
 def test_every_reader_tells_the_colours_apart(vision):
     with plt.style.context("dlcore.figures.book"):
         cycle = plt.rcParams["axes.prop_cycle"].by_key()["color"]
-    seen = np.array([to_rgb(c) for c in cycle]) @ np.transpose(
-        COLOUR_VISION[vision]
-    )
+    seen = np.array([to_rgb(c) for c in cycle]) @ np.transpose(COLOUR_VISION[vision])
     for a, b in itertools.combinations(seen, 2):
         assert np.linalg.norm(a - b) > 0.12
 
@@ -71,9 +69,7 @@ def test_labels_differ_in_shape_as_well_as_in_colour(ax):
     plot_points(np.array([[0.0, 0.0], [1.0, 1.0]]), np.array([1.0, -1.0]), ax)
     plus, minus = ax.collections
     assert not np.array_equal(plus.get_facecolor(), minus.get_facecolor())
-    assert len(plus.get_paths()[0].vertices) != len(
-        minus.get_paths()[0].vertices
-    )
+    assert len(plus.get_paths()[0].vertices) != len(minus.get_paths()[0].vertices)
 
 
 @given(angle=st.floats(0, 6.28), length=st.floats(0.1, 10), b=st.floats(-5, 5))
@@ -82,16 +78,12 @@ def test_the_line_drawn_is_where_the_unit_is_zero(angle, length, b):
     fig, ax = plt.subplots()
     (line,) = plot_boundary(w, b, square(ax, 2)).lines
     for point in (line.get_xy1(), line.get_xy2()):
-        assert w @ np.array(point) + b == pytest.approx(
-            0, abs=1e-9 * (1 + length)
-        )
+        assert w @ np.array(point) + b == pytest.approx(0, abs=1e-9 * (1 + length))
     plt.close(fig)
 
 
 def test_parallels_stand_at_the_margin(ax):
-    _, upper, lower = plot_boundary(
-        np.array([0.0, 2.0]), -2.0, ax, margin=0.5
-    ).lines
+    _, upper, lower = plot_boundary(np.array([0.0, 2.0]), -2.0, ax, margin=0.5).lines
     assert (upper.get_xy1()[1], lower.get_xy1()[1]) == (1.5, 0.5)
 
 
@@ -149,9 +141,7 @@ def test_a_picture_goes_from_paper_to_ink_in_a_frame(ax):
 
 
 @pytest.mark.parametrize(("b", "tints"), [(1.0, 1), (-1.0, 1), (0.0, 0)])
-def test_without_weights_the_bias_tints_the_plane_and_there_is_no_line(
-    ax, b, tints
-):
+def test_without_weights_the_bias_tints_the_plane_and_there_is_no_line(ax, b, tints):
     plot_boundary(np.zeros(2), b, ax, shade=True)
     assert not ax.lines
     assert len(ax.collections) == tints
@@ -243,9 +233,7 @@ def test_polygons_are_filled_from_paper_to_their_colours(signed):
     _, ax = plt.subplots()
     triangle = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
     values = [-1.0, 0.0, 1.0] if signed else [0.0, 0.5, 1.0]
-    plot_polygons(
-        [triangle, triangle + 1, triangle + 2], values, ax, signed=signed
-    )
+    plot_polygons([triangle, triangle + 1, triangle + 2], values, ax, signed=signed)
     (drawn,) = ax.collections
     drawn.update_scalarmappable()
     colours = drawn.get_facecolor()[:, :3]
@@ -262,9 +250,7 @@ def test_a_point_of_the_simplex_has_its_probabilities_as_distances(ax):
     *corners, inside = ax.lines[-1].get_xydata()
     assert [text.get_position() for text in ax.texts] == [*map(tuple, corners)]
     assert [text.get_text().strip() for text in ax.texts] == ["a", "b", "c"]
-    for c, p in enumerate(
-        P[-1]
-    ):  # the distance from the side opposite of a corner
+    for c, p in enumerate(P[-1]):  # the distance from the side opposite of a corner
         start, end = (corners[k] for k in range(3) if k != c)
         across = np.array([start[1] - end[1], end[0] - start[0]])
         height = abs(across @ (corners[c] - start))
@@ -289,9 +275,7 @@ def test_paths_are_drawn_over_level_lines_point_by_point(ax):
     assert [a.get_label(), b.get_label()] == ["a", "b"]
     assert a.get_color() != b.get_color()
     (circle,) = ax.collections[0].get_paths()
-    np.testing.assert_allclose(
-        np.linalg.norm(circle.vertices, axis=1), 1, atol=0.01
-    )
+    np.testing.assert_allclose(np.linalg.norm(circle.vertices, axis=1), 1, atol=0.01)
 
 
 def test_volumes_have_faces_labels_and_joins(ax):

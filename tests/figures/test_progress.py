@@ -32,9 +32,7 @@ def live(monkeypatch):
     shown = []
     monkeypatch.delenv("DLCORE_EXPLORE", raising=False)
     monkeypatch.setattr(module, "get_ipython", Shell)
-    monkeypatch.setattr(
-        module, "display", lambda *data, raw: shown.append(data)
-    )
+    monkeypatch.setattr(module, "display", lambda *data, raw: shown.append(data))
     monkeypatch.setattr(module, "IntProgress", Bar)
     monkeypatch.setattr(Bar, "made", [])
     return shown

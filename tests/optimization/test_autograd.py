@@ -95,8 +95,7 @@ def test_scalars_equal_torch():
     rng = np.random.default_rng(0)
     x, t = pair(rng.normal(size=()))
     mine, theirs = [
-        (v.sigmoid() * v.tanh() + v.exp() / (v.abs() + 1.0)) ** 2
-        for v in (x, t)
+        (v.sigmoid() * v.tanh() + v.exp() / (v.abs() + 1.0)) ** 2 for v in (x, t)
     ]
     assert_same(mine, theirs, [(x, t)], rng)
 
@@ -138,9 +137,7 @@ def test_random_programs_equal_torch(rng, data):
     """Each step takes earlier results, some of them again and again."""
     leaves = [pair(rng.normal(size=s)) for s in ((3, 4), (4,), (3, 1), ())]
     pool = list(leaves)
-    steps = st.sampled_from(
-        ["+", "-", "*", "/", "@", "tanh", "relu", "max", "T"]
-    )
+    steps = st.sampled_from(["+", "-", "*", "/", "@", "tanh", "relu", "max", "T"])
     for step in data.draw(st.lists(steps, min_size=1, max_size=12)):
         (a, s), (b, t) = (data.draw(st.sampled_from(pool)) for _ in range(2))
         if step in "+-*/":

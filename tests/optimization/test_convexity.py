@@ -46,14 +46,10 @@ def test_a_segment_that_leaves_an_annulus_is_found_and_is_one(rng, inner):
 @given(rng=seeds)
 def test_points_and_lines_are_not_refuted(rng):
     for point in rng.normal(size=(20, 1, 2)):
-        found = segment_outside(
-            lambda X, p=point: (p == X).all(1), point, 50, rng
-        )
+        found = segment_outside(lambda X, p=point: (p == X).all(1), point, 50, rng)
         assert found is None
     X = np.outer(rng.normal(size=50), [1, 3])
-    line = segment_outside(
-        lambda X: np.isclose(X[:, 1], 3 * X[:, 0]), X, 500, rng
-    )
+    line = segment_outside(lambda X: np.isclose(X[:, 1], 3 * X[:, 0]), X, 500, rng)
     assert line is None
 
 

@@ -15,9 +15,7 @@ from dlcore.optimization.cross_validation import (
 
 
 @given(rng=seeds, s=st.integers(2, 40), data=st.data())
-def test_every_example_is_held_out_once_in_folds_of_nearly_equal_size(
-    rng, s, data
-):
+def test_every_example_is_held_out_once_in_folds_of_nearly_equal_size(rng, s, data):
     k = data.draw(st.integers(2, s))
     folds = kfold(s, k, rng)
     assert len(folds) == k
@@ -43,9 +41,7 @@ def squares(prediction, y):
 
 
 @given(rng=seeds, penalty=st.floats(0.01, 10))
-def test_one_fold_per_example_equals_scikit_learn_and_the_shortcut(
-    rng, penalty
-):
+def test_one_fold_per_example_equals_scikit_learn_and_the_shortcut(rng, penalty):
     X, y = rng.normal(size=(12, 4)), rng.normal(size=12)
     ours = cross_validate(ridge(penalty), squares, X, y, 12, rng)
     theirs = -cross_val_score(
@@ -77,17 +73,11 @@ def test_refusals():
         kfold(3, 4, rng)
     with pytest.raises(ValueError, match="kfold: k must be a whole number"):
         kfold(3, 1, rng)
-    with pytest.raises(
-        ValueError, match="cross_validate: y must have 3 target"
-    ):
+    with pytest.raises(ValueError, match="cross_validate: y must have 3 target"):
         cross_validate(None, squares, np.zeros((3, 1)), np.zeros(2), 2, rng)
-    with pytest.raises(
-        ValueError, match="leave_one_out: S must have a diagonal"
-    ):
+    with pytest.raises(ValueError, match="leave_one_out: S must have a diagonal"):
         leave_one_out(np.eye(3), np.zeros(3))
     with pytest.raises(ValueError, match="leave_one_out: S must be a square"):
         leave_one_out(np.zeros((2, 3)), np.zeros(3))
-    with pytest.raises(
-        ValueError, match="leave_one_out: S and y must be finite"
-    ):
+    with pytest.raises(ValueError, match="leave_one_out: S and y must be finite"):
         leave_one_out(np.zeros((2, 2)), np.array([0, np.nan]))

@@ -31,9 +31,7 @@ def test_unequal_shares_train_as_one_large_batch():
 
 def test_one_process_is_a_group_and_its_errors_are_raised_here():
     W, y = np.zeros((2, 3)), np.array([0, 1])
-    with pytest.raises(
-        RuntimeError, match=r"run: worker 0 failed: .*3 columns"
-    ):
+    with pytest.raises(RuntimeError, match=r"run: worker 0 failed: .*3 columns"):
         data_parallel.run(
             data_parallel.train_softmax, [(W, np.zeros((2, 5)), y, 1.0, 1)]
         )

@@ -79,9 +79,7 @@ def test_polynomials_have_their_exact_slopes(coefficients, at):
     p = np.poly1d(coefficients)
     assert y.value == p(at)
     assert y.slope == p.deriv()(at)
-    power = sum(
-        (c * x**k for k, c in enumerate(coefficients[::-1])), start=Dual(0)
-    )
+    power = sum((c * x**k for k, c in enumerate(coefficients[::-1])), start=Dual(0))
     assert power.slope == y.slope
 
 
@@ -118,9 +116,7 @@ def test_differences_by_hand():
     assert finite_difference(lambda x: x * x, 3, h=0.5) == 6
     assert finite_difference(lambda x: x**3, 3, h=0.5) == 27 + 0.25
     A = np.array([[1.0, 2.0, 0.0], [0.0, -1.0, 4.0]])
-    assert finite_difference(lambda x: A @ x, [0, 0, 0], h=1).tolist() == (
-        A.tolist()
-    )
+    assert finite_difference(lambda x: A @ x, [0, 0, 0], h=1).tolist() == (A.tolist())
     assert finite_difference(np.sum, np.zeros((2, 3, 1))).shape == (2, 3, 1)
     assert finite_difference(lambda x: x, 1e10) == pytest.approx(1)
 

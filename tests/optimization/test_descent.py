@@ -70,17 +70,13 @@ def test_smoothness_of_a_network_equals_torchs_hessian():
 def test_smoothness_by_hand():
     h = quadratic(np.array([1.0, -5.0, 0.0]))
     assert_allclose(smoothness(h.gradient, np.ones(3), default_rng(2)), 5)
-    twins = quadratic(
-        np.array([3.0, -3.0])
-    )  # no direction wins; the norm is known
+    twins = quadratic(np.array([3.0, -3.0]))  # no direction wins; the norm is known
     assert_allclose(smoothness(twins.gradient, np.ones(2), default_rng(2)), 3)
     assert smoothness(np.ones_like, np.ones(2), default_rng(0)) == 0  # a plane
 
 
 @given(rng=seeds, s=st.integers(1, 5), n=st.integers(1, 5))
-def test_pl_constant_of_least_squares_is_the_smallest_eigenvalue_not_zero(
-    rng, s, n
-):
+def test_pl_constant_of_least_squares_is_the_smallest_eigenvalue_not_zero(rng, s, n):
     X = rng.normal(size=(s, n))
     A = X.T @ X
     curvatures, V = np.linalg.eigh(A)
@@ -127,9 +123,7 @@ def test_steps_by_hand():
     h = quadratic(np.array([1.0]))
     assert steps_to_critical(h.gradient, np.array([8.0]), 0.5, 1.0) == 3
     assert steps_to_critical(h.gradient, np.array([8.0]), 0.5, 8.0) == 0
-    assert (
-        steps_to_critical(h.gradient, np.array([8.0]), 1.0, 1e-9, most=1) == 1
-    )
+    assert steps_to_critical(h.gradient, np.array([8.0]), 1.0, 1e-9, most=1) == 1
 
 
 @given(rng=seeds, n=st.integers(1, 4), log=st.floats(-3, 0))
@@ -145,18 +139,14 @@ def test_steps_on_a_bowl_stay_below_the_bound(rng, n, log):
 
 @pytest.mark.usefixtures("unchecked")
 def test_whole_numbers_are_points_too():
-    assert_allclose(
-        smoothness(lambda x: x, np.array([1, 2]), default_rng(0)), 1
-    )
+    assert_allclose(smoothness(lambda x: x, np.array([1, 2]), default_rng(0)), 1)
     assert steps_to_critical(lambda x: x, np.array([8]), 0.5, 1) == 3
 
 
 @pytest.mark.usefixtures("unchecked")
 def test_refusals():
     rng, one = default_rng(0), np.ones(1)
-    with pytest.raises(
-        ValueError, match=r"smoothness: x must be a vector; got"
-    ):
+    with pytest.raises(ValueError, match=r"smoothness: x must be a vector; got"):
         smoothness(lambda x: x, np.eye(2), rng)
     with pytest.raises(ValueError, match="smoothness: x must be finite"):
         smoothness(lambda x: x, np.array([np.nan]), rng)
@@ -176,19 +166,13 @@ def test_refusals():
         pl_constant(np.ones(0), np.ones((0, 2)), 1)
     with pytest.raises(ValueError, match="pl_constant: input must be finite"):
         pl_constant(np.array([np.inf]), np.ones((1, 1)), 1)
-    with pytest.raises(
-        ValueError, match="lr must be positive and finite; got 0"
-    ):
+    with pytest.raises(ValueError, match="lr must be positive and finite; got 0"):
         steps_to_critical(lambda x: x, one, 0, 1)
-    with pytest.raises(
-        ValueError, match=r"eps must be positive and .* got nan"
-    ):
+    with pytest.raises(ValueError, match=r"eps must be positive and .* got nan"):
         steps_to_critical(lambda x: x, one, 1, np.nan)
     with pytest.raises(ValueError, match="most must be a whole number"):
         steps_to_critical(lambda x: x, one, 1, 1, -1)
-    with pytest.raises(
-        ValueError, match=r"stay finite; got inf after .* smaller"
-    ):
+    with pytest.raises(ValueError, match=r"stay finite; got inf after .* smaller"):
         steps_to_critical(lambda x: x**3, 9 * one, 5, 1)
     with pytest.raises(ValueError, match=r"fall to 0.5 in 10 steps; got 1.0"):
         steps_to_critical(lambda x: np.ones(1), one, 1, 0.5, 10)

@@ -24,9 +24,7 @@ FUNCTIONS = [
 @given(rng=seeds)
 def test_derivatives_equal_finite_differences(h, rng):
     x = rng.uniform(-2, 2, size=h.n)
-    assert_allclose(
-        h.gradient(x), approx_fprime(x, h, 1e-7), rtol=1e-3, atol=2e-3
-    )
+    assert_allclose(h.gradient(x), approx_fprime(x, h, 1e-7), rtol=1e-3, atol=2e-3)
     H = approx_fprime(x, h.gradient, 1e-7).reshape(h.n, h.n)
     assert_allclose(h.hessian(x), H, rtol=1e-3, atol=2e-3)
 
@@ -70,9 +68,7 @@ def test_a_bowl_that_opens_downwards_has_no_lowest():
 
 def test_path_on_a_bowl_by_hand():
     h = quadratic(np.array([1.0, 4.0]))
-    path = descend(
-        h.gradient, np.array([2.0, 1.0]), lambda p: GD(p, lr=0.25), 2
-    )
+    path = descend(h.gradient, np.array([2.0, 1.0]), lambda p: GD(p, lr=0.25), 2)
     assert_allclose(path, [[2, 1], [1.5, 0], [1.125, 0]])
 
 

@@ -37,7 +37,7 @@ def test_parameters_are_found_in_lists_of_lists():
     model.blocks = [[Linear(1, 1, rng)], {"a": (Parameter(1.0), [])}]
     names = ["blocks.0.0.W", "blocks.0.0.b", "blocks.1.a.0"]
     assert list(model.named_parameters()) == names
-    assert not model.train(False).blocks[0][0].training
+    assert not model.eval().blocks[0][0].training
 
 
 def test_parameters_are_found_once_wherever_they_are():
@@ -51,7 +51,7 @@ def test_parameters_are_found_once_wherever_they_are():
         "heads.mean.b",
         "scale",
     ]
-    assert len(model.parameters) == 5
+    assert len(model.parameters()) == 5
     assert model.size == 4 + 2 + 2 + 1 + 1
 
 
@@ -71,13 +71,11 @@ def test_equals_torch(rng, widths):
     model, twin = Sequential(*layers), torch.nn.Sequential(*theirs)
     X, y = rng.normal(size=(6, widths[0])), rng.integers(0, widths[-1], 6)
     cost = cross_entropy(model(Tensor(X)), y)
-    want = torch.nn.functional.cross_entropy(
-        twin(torch.tensor(X)), torch.tensor(y)
-    )
+    want = torch.nn.functional.cross_entropy(twin(torch.tensor(X)), torch.tensor(y))
     cost.backward()
     want.backward()
     assert_allclose(cost.item(), want.item(), rtol=1e-10)
-    for p, q in zip(model.parameters, twin.parameters(), strict=True):
+    for p, q in zip(model.parameters(), twin.parameters(), strict=True):
         assert_allclose(p.grad, q.grad, rtol=1e-9, atol=1e-12)
 
 
@@ -98,11 +96,11 @@ def test_a_parameter_is_a_copy():
 @given(rng=seeds)
 def test_state_brings_a_model_back(rng):
     model, X = Branches(rng), rng.normal(size=(3, 2))
-    before, state = model(Tensor(X)).data, model.state()
-    for p in model.parameters:
+    before, state = model(Tensor(X)).data, model.state_dict()
+    for p in model.parameters():
         p.data += 1.0
     assert not np.array_equal(model(Tensor(X)).data, before)
-    model.load(state)
+    model.load_state_dict(state)
     assert_array_equal(model(Tensor(X)).data, before)
 
 
@@ -114,7 +112,7 @@ def test_dropout_keeps_the_mean_while_training_and_rests_in_use():
     assert_array_equal(np.unique(y.data), [0, 1 / 0.75])
     assert_array_equal(x.grad, y.data)  # the same mask backwards
     assert_allclose(np.mean(y.data == 0), 0.25, atol=0.005)
-    assert model.train(False) is model
+    assert model.eval() is model
     assert model(x) is x
     assert model.train().layers[0].training
 
@@ -130,9 +128,7 @@ def test_a_model_takes_arrays_whatever_its_first_layer_is():
 @pytest.mark.usefixtures("unchecked")
 def test_refusals():
     rng = np.random.default_rng(0)
-    with pytest.raises(
-        ValueError, match=r"Linear: inputs must be a whole .* got 0"
-    ):
+    with pytest.raises(ValueError, match=r"Linear: inputs must be a whole .* got 0"):
         Linear(0, 2, rng)
     with pytest.raises(
         ValueError, match=r"Linear: x must have 3 columns; got shape \(2, 4\)"
@@ -140,9 +136,7 @@ def test_refusals():
         Linear(3, 2, rng)(Tensor(np.ones((2, 4))))
     with pytest.raises(ValueError, match=r"Linear: x .* got shape \(3,\)"):
         Linear(3, 2, rng)(Tensor(np.ones(3)))
-    with pytest.raises(
-        ValueError, match="Sequential: layers must not be empty"
-    ):
+    with pytest.raises(ValueError, match="Sequential: layers must not be empty"):
         Sequential()
     for p in (1, -0.1, np.nan):
         with pytest.raises(
@@ -152,7 +146,9 @@ def test_refusals():
     with pytest.raises(ValueError, match="Linear: dtype must be a floating"):
         Linear(2, 1, rng, int)
     model = Sequential(Linear(2, 1, rng))
-    with pytest.raises(ValueError, match=r"load: state must have the arrays"):
-        model.load({"layers.0.W": np.zeros((1, 2))})
+    with pytest.raises(
+        ValueError, match=r"load_state_dict: state must have the arrays"
+    ):
+        model.load_state_dict({"layers.0.W": np.zeros((1, 2))})
     with pytest.raises(NotImplementedError):
         Module()(Tensor(1.0))

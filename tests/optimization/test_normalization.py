@@ -146,20 +146,18 @@ def test_running_statistics_belong_to_the_state():
     trained, fresh = build(), build()
     for _ in range(5):
         trained(Tensor(rng.normal(size=(8, 3))))
-    state = trained.state()
+    state = trained.state_dict()
     assert "layers.1.running_var" in state
-    fresh.load(state)
+    fresh.load_state_dict(state)
     x = Tensor(rng.normal(size=(1, 3)))
-    assert_array_equal(fresh.train(False)(x).data, trained.train(False)(x).data)
+    assert_array_equal(fresh.eval()(x).data, trained.eval()(x).data)
     trained.train()(Tensor(rng.normal(size=(8, 3))))  # the state is a copy
-    assert (
-        state["layers.1.running_mean"] != trained.layers[1].running_mean
-    ).all()
+    assert (state["layers.1.running_mean"] != trained.layers[1].running_mean).all()
     assert trained.size == 3 * 2 + 2 + 2 + 2
 
 
 def test_use_changes_no_statistics():
-    norm = BatchNorm(2).train(False)
+    norm = BatchNorm(2).eval()
     norm(Tensor(np.random.default_rng(0).normal(size=(9, 2))))
     assert_array_equal(norm.running_mean, 0)
     assert_array_equal(norm.running_var, 1)
@@ -174,7 +172,7 @@ def test_single_precision_stays(layer):
         y, source = pull_back(layer.train(training), x, x)
         assert y.dtype == source.grad.dtype == np.float32
         assert layer.gamma.grad.dtype == np.float32
-    assert all(array.dtype == np.float32 for array in layer.state().values())
+    assert all(array.dtype == np.float32 for array in layer.state_dict().values())
 
 
 @pytest.mark.parametrize(
@@ -190,7 +188,7 @@ def test_single_precision_stays(layer):
         (lambda: LayerNorm(2, eps=np.nan), "eps must be finite"),
         (
             lambda: BatchNorm(2)(Tensor([[1.0, 2.0]])),
-            "at least two examples; got 1. .*train",
+            "at least two examples; got 1. .*eval",
         ),
         (
             lambda: BatchNorm(2)(Tensor(np.zeros((0, 2)))),
@@ -229,9 +227,7 @@ def test_single_precision_stays(layer):
             "x must hold numbers",
         ),
         (
-            lambda: WeightNorm(2, 3, np.random.default_rng(0))(
-                Tensor(np.ones((4, 3)))
-            ),
+            lambda: WeightNorm(2, 3, np.random.default_rng(0))(Tensor(np.ones((4, 3)))),
             "have 2 columns",
         ),
     ],

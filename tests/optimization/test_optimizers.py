@@ -85,8 +85,7 @@ def test_equals_torch_after_200_steps(name, decay, kind):
     ours = make(mine)
     for t in range(200):
         gradients = [
-            np.array(rng.normal(size=shape) * (1 + t % 7) ** 2)
-            for shape in SHAPES
+            np.array(rng.normal(size=shape) * (1 + t % 7) ** 2) for shape in SHAPES
         ]
         for p, g in zip(want, gradients, strict=True):
             p.grad = torch.tensor(g)
@@ -104,9 +103,7 @@ def test_equals_torch_after_200_steps(name, decay, kind):
 
 @pytest.mark.parametrize("name", PAIRS)
 @given(rng=seeds, lr=st.floats(1e-5, 1.0), steps=st.integers(1, 9))
-def test_equals_torch_for_all_step_sizes_and_missing_gradients(
-    name, rng, lr, steps
-):
+def test_equals_torch_for_all_step_sizes_and_missing_gradients(name, rng, lr, steps):
     mine, make, want, theirs = both(name, rng)
     ours = make(mine)
     ours.lr = theirs.param_groups[0]["lr"] = lr
@@ -182,8 +179,7 @@ def test_first_step_of_adam_has_length_lr_whatever_the_gradient(scale, sign):
 def test_units_of_the_cost_do_not_matter(rule, rng, scale):
     a, b = np.zeros(4), np.zeros(4)
     rules = [
-        rule([p], lr=0.1, **({} if rule is Lion else {"eps": 1e-14}))
-        for p in (a, b)
+        rule([p], lr=0.1, **({} if rule is Lion else {"eps": 1e-14})) for p in (a, b)
     ]
     for _ in range(10):
         g = rng.normal(size=4)

@@ -149,9 +149,7 @@ def test_refusals():
         ridge(X, y, np.nan)
     with pytest.raises(ValueError, match="ridge: X must have points as rows"):
         ridge(y, y, 1.0)
-    with pytest.raises(
-        ValueError, match="ridge: y must have a target for each"
-    ):
+    with pytest.raises(ValueError, match="ridge: y must have a target for each"):
         ridge(X, np.ones(2), 1.0)
     with pytest.raises(ValueError, match="lasso: y must be finite"):
         lasso(X, np.full(3, np.inf), 1.0)
@@ -164,15 +162,11 @@ def test_refusals():
     with pytest.raises(ValueError, match="lasso: penalty must be a positive"):
         lasso(X, y, np.ones(3))  # type: ignore[arg-type]
     for large in [1e170 * X, X]:
-        with pytest.raises(
-            ValueError, match="X and y must have finite squares"
-        ):
+        with pytest.raises(ValueError, match="X and y must have finite squares"):
             lasso(large, 1e170 * y, 1.0)
     with pytest.raises(ValueError, match="ridge: penalty must be a number"):
         ridge(X, y, "a")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="soft_threshold: by must not be"):
         soft_threshold(y, -1.0)
-    with pytest.raises(
-        ValueError, match=r"dropout_penalty: p must be a number in \[0"
-    ):
+    with pytest.raises(ValueError, match=r"dropout_penalty: p must be a number in \[0"):
         dropout_penalty(X, 1.0)

@@ -35,6 +35,16 @@ def test_exponential_equals_torch(factor):
     assert_allclose(ours, theirs)
 
 
+@given(total=st.integers(1, 20))
+def test_linear_equals_torch(total):
+    ours = [schedules.linear(total)(t) for t in range(total + 3)]
+    theirs = torchs(lambda o: lr_scheduler.LinearLR(o, 1, 0, total), total + 3)
+    assert_allclose(ours, theirs, atol=1e-9)
+    half = schedules.linear(2 * total, flat=0.5)
+    assert {half(t) for t in range(total + 1)} == {1.0}
+    assert_allclose([half(total + t) for t in range(total + 3)], ours)
+
+
 @given(total=st.integers(1, 20), last=st.floats(0, 1))
 def test_cosine_equals_torch(total, last):
     schedule = schedules.cosine(total, last)
@@ -68,6 +78,8 @@ def test_inverse_by_hand():
         (lambda: schedules.steps(1, 0), "steps: factor must be positive"),
         (lambda: schedules.inverse(0), "inverse: power must be positive"),
         (lambda: schedules.inverse(1, 0), "inverse: scale must be positive"),
+        (lambda: schedules.linear(0), "linear: total must be a whole"),
+        (lambda: schedules.linear(3, 1.0), r"linear: flat must lie in \[0, 1\)"),
         (lambda: schedules.cosine(0), "cosine: total must be a whole"),
         (lambda: schedules.cosine(3, 2), r"cosine: last must lie in \[0, 1\]"),
         (lambda: schedules.warmup(0, abs), "warmup: total must be a whole"),

@@ -36,7 +36,7 @@ def test_skip_equals_torch(rng, combine):
     skip = Skip(Sequential(linear, Tensor.tanh), combine)
     x = rng.normal(size=(5, 4))
     both_ways(skip, THEIRS[combine], linear.W, x, rng)
-    assert skip.parameters == [linear.W, linear.b]
+    assert skip.parameters() == [linear.W, linear.b]
 
 
 @given(rng=seeds, scale=st.floats(-2, 2))

@@ -53,9 +53,7 @@ def test_the_way_down_is_linear_and_the_way_up_of_relus_scales(rng, c):
 
 def test_a_chain_by_hand():
     one = np.zeros(1)
-    net = Network(
-        [Dense(np.array([[2.0]]), one, relu), Dense(np.array([[-3.0]]), one)]
-    )
+    net = Network([Dense(np.array([[2.0]]), one, relu), Dense(np.array([[-3.0]]), one)])
     up, down = signal(net, np.array([[5.0]]), np.array([[1.0]]))
     assert up.tolist() == [25, 100, 900]
     assert down.tolist() == [36, 9, 1]

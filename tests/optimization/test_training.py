@@ -1,3 +1,5 @@
+from copy import deepcopy
+
 import numpy as np
 import pytest
 import torch
@@ -9,7 +11,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from dlcore.optimization.autograd import Tensor, cross_entropy
 from dlcore.optimization.modules import Linear, Parameter, Sequential
 from dlcore.optimization.optimizers import GD, Adam
-from dlcore.optimization.training import EarlyStopping, batches, train
+from dlcore.optimization.schedules import linear
+from dlcore.optimization.training import EarlyStopping, batches, minimise, train
 
 
 @given(rng=seeds, s=st.integers(1, 50), batch=st.integers(1, 60))
@@ -58,7 +61,7 @@ def both(rng, dtype):
     theirs = torch.nn.Sequential(
         torch.nn.Linear(4, 8), torch.nn.Tanh(), torch.nn.Linear(8, 3)
     ).to(dtype)
-    for p, q in zip(ours.parameters, theirs.parameters(), strict=True):
+    for p, q in zip(ours.parameters(), theirs.parameters(), strict=True):
         q.data[...] = torch.tensor(p.data)
     return ours, theirs
 
@@ -71,7 +74,7 @@ def test_the_same_loop_trains_a_model_of_torch(who):
     mine = train(
         lambda X, y: cross_entropy(ours(Tensor(X)), y),
         [X, y],
-        Adam(ours.parameters, lr=0.01),
+        Adam(ours.parameters(), lr=0.01),
         epochs=5,
         rng=np.random.default_rng(1),
         batch=6,
@@ -86,7 +89,7 @@ def test_the_same_loop_trains_a_model_of_torch(who):
         batch=6,
     )
     assert_allclose(mine, want, rtol=1e-9)
-    for p, q in zip(ours.parameters, theirs.parameters(), strict=True):
+    for p, q in zip(ours.parameters(), theirs.parameters(), strict=True):
         assert_allclose(p.data, q.detach(), rtol=1e-8, atol=1e-10)
 
 
@@ -104,12 +107,78 @@ def test_training_stops_where_asked():
     assert len(costs) == 4
 
 
-@given(
-    scores=st.lists(st.integers(0, 5), min_size=1), patience=st.integers(1, 4)
-)
-def test_early_stopping_ends_after_its_patience_at_the_best_state(
-    scores, patience
-):
+def by_hand(cost, draws, optimizer, lr, schedule, clip_at):
+    """The same as minimise with torch's own parts."""
+    costs = []
+    for t, batch in enumerate(draws):
+        for group in optimizer.param_groups:
+            group["lr"] = lr * schedule(t)
+        optimizer.zero_grad()
+        value = cost(*batch)
+        value.backward()
+        (weights,) = [group["params"] for group in optimizer.param_groups]
+        norm = torch.nn.utils.get_total_norm(p.grad for p in weights)
+        for p in weights:
+            p.grad *= min(1, clip_at / norm)
+        optimizer.step()
+        costs.append(value.item())
+    return costs
+
+
+def test_schedule_and_clipping_are_those_of_torch():
+    rng, schedule = np.random.default_rng(0), linear(20)
+    _, model = both(rng, torch.float64)
+    twin = deepcopy(model)
+    draws = [
+        (torch.tensor(5 * rng.normal(size=(6, 4))), torch.tensor(rng.integers(0, 3, 6)))
+        for _ in range(20)
+    ]
+
+    def cost_of(net):
+        return lambda X, y: torch.nn.functional.cross_entropy(net(X), y)
+
+    want = by_hand(
+        cost_of(twin), draws, torch.optim.SGD(twin.parameters()), 0.3, schedule, 0.5
+    )
+    optimizer = GD(model.parameters(), 0.3)
+    got = minimise(cost_of(model), optimizer, draws, schedule=schedule, clip_at=0.5)
+    assert_allclose(got, want, rtol=1e-9)
+    for p, q in zip(model.parameters(), twin.parameters(), strict=True):
+        assert_allclose(p.detach(), q.detach(), rtol=1e-8, atol=1e-10)
+    assert optimizer.lr == 0.3
+
+
+def test_a_cost_may_draw_its_own_batches():
+    p, q, numbers = Parameter([1.0]), Parameter([1.0]), np.arange(1.0, 7.0)
+    handed = minimise(lambda x: (p - x) ** 2, GD([p], 0.1), ([x] for x in numbers))
+    source = iter(numbers)
+    drawn = minimise(lambda: (q - next(source)) ** 2, GD([q], 0.1), 6)
+    assert_array_equal(handed, drawn)
+    assert_array_equal(p.data, q.data)
+
+
+def test_minimise_stops_after_the_step_that_is_told():
+    p, seen = Parameter([1.0]), []
+    costs = minimise(
+        lambda: p * p, GD([p], 0.25), 9, after_step=lambda t: seen.append(t) or t == 3
+    )
+    assert seen == [1, 2, 3]
+    assert_array_equal(costs, [1, 0.25, 0.0625])
+
+
+def test_early_stopping_keeps_a_copy_of_a_module_of_torch():
+    model = torch.nn.Linear(1, 1)
+    stopper = EarlyStopping(model, lambda: 1.0, patience=1)
+    stopper(1)
+    before = deepcopy(model.state_dict())
+    with torch.no_grad():
+        model.weight.add_(1)
+    stopper.restore()
+    assert all(torch.equal(before[k], v) for k, v in model.state_dict().items())
+
+
+@given(scores=st.lists(st.integers(0, 5), min_size=1), patience=st.integers(1, 4))
+def test_early_stopping_ends_after_its_patience_at_the_best_state(scores, patience):
     """Against the rule in words: the first lowest score with so many epochs after it."""
     model = Linear(1, 1, np.random.default_rng(0))
     epoch = 0
@@ -127,7 +196,7 @@ def test_early_stopping_ends_after_its_patience_at_the_best_state(
     train(
         cost,
         [np.ones((2, 1))],
-        GD(model.parameters, lr=1),
+        GD(model.parameters(), lr=1),
         len(scores),
         np.random.default_rng(0),
         after_epoch=stopper,
@@ -154,9 +223,7 @@ def test_early_stopping_counts_on_in_a_second_run():
 @pytest.mark.usefixtures("unchecked")
 def test_early_stopping_refuses():
     model = Linear(1, 1, np.random.default_rng(0))
-    with pytest.raises(
-        ValueError, match="patience must be a whole number from 1"
-    ):
+    with pytest.raises(ValueError, match="patience must be a whole number from 1"):
         EarlyStopping(model, lambda: 0.0, 0)
     stopper = EarlyStopping(model, lambda: np.nan, 1)
     with pytest.raises(ValueError, match="score must be a number; got nan"):
@@ -185,6 +252,11 @@ def test_refusals():
     with pytest.raises(ValueError, match="batches: s must be a whole"):
         batches(0, None, rng)  # at once, not at the first batch
     with pytest.raises(
-        ValueError, match="train: the cost must stay finite; got nan in epoch 1"
+        ValueError, match="minimise: the cost must stay finite; got nan in step 1"
     ):
         train(cost, [np.full(3, np.nan)], GD([p], lr=1), 1, rng)
+    with pytest.raises(ValueError, match="minimise: draws must be a whole number"):
+        minimise(cost, GD([p], lr=1), 0)
+    theirs = torch.optim.SGD([torch.ones(1, requires_grad=True)])
+    with pytest.raises(ValueError, match="be one of dlcore to clip or follow"):
+        minimise(cost, theirs, 1, clip_at=1.0)

@@ -69,9 +69,7 @@ def test_truncation_is_a_detached_state(rng, H, T, block):
         state = h[:, -1].detach()
     theirs = torch.autograd.grad(torch.cat(parts, 1), [U, V, b, x], g)
     h = states(U, V, b, x, start=start)
-    for mine, other in zip(
-        bptt(U, V, x, h, g, block=block)[:4], theirs, strict=True
-    ):
+    for mine, other in zip(bptt(U, V, x, h, g, block=block)[:4], theirs, strict=True):
         torch.testing.assert_close(mine, other)
 
 
@@ -149,9 +147,7 @@ def test_refusals_say_what_fits():
         states(torch.zeros(4, 5), V, U[0], x)
     with pytest.raises(ValueError, match=r"x must have the axes \(B, T, 4\)"):
         states(U, V, U[0], x[:, :0])
-    with pytest.raises(
-        ValueError, match=r"b must have the shape \(5,\); got \(1,"
-    ):
+    with pytest.raises(ValueError, match=r"b must have the shape \(5,\); got \(1,"):
         states(U, V, U[0, :1], x)
     with pytest.raises(ValueError, match=r"start must have the shape \(2, 5\)"):
         states(U, V, U[0], x, start=U[:1])

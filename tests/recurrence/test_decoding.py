@@ -35,9 +35,7 @@ def test_by_hand():
     assert top_k(torch.tensor([1.0, 3.0, 3.0]), 2).tolist() == [-INF, 3, 3]
     assert top_k(torch.tensor([1.0, 3.0, 3.0]), 1).tolist() == [-INF, 3, -INF]
     for p, kept in [(0.4, [1]), (0.5, [1]), (0.6, [1, 2]), (0.8, [1, 2])]:
-        assert (
-            nucleus(HALVES, p).isfinite().nonzero().flatten().tolist() == kept
-        )
+        assert nucleus(HALVES, p).isfinite().nonzero().flatten().tolist() == kept
     assert nucleus(HALVES, 1.0).equal(HALVES)
 
 
@@ -58,9 +56,7 @@ def test_nucleus_is_the_smallest_set_of_the_best(seed, p):
     kept = nucleus(logits, p).isfinite()
     masses = logits.softmax(0)
     sizes = [
-        size
-        for size in range(1, 8)
-        if masses.topk(size).values.sum() >= p - 1e-12
+        size for size in range(1, 8) if masses.topk(size).values.sum() >= p - 1e-12
     ]
     assert kept.sum() == (sizes[0] if sizes else 7)
     assert masses[kept].min() >= masses[~kept].max() if not kept.all() else True
@@ -167,9 +163,7 @@ def test_width_one_is_greedy(seed):
 
 def test_beam_with_one_tensor_as_state():
     chances = torch.tensor([[0.4, 0.6], [0.9, 0.1]]).log()
-    found = beam_search(
-        lambda t, s: (chances[t], s), torch.ones(1, 2), 0, 1, 2, 2
-    )
+    found = beam_search(lambda t, s: (chances[t], s), torch.ones(1, 2), 0, 1, 2, 2)
     assert [tokens for tokens, _ in found] == [[1], [0, 1]]
     assert math.isclose(found[1][1], math.log(0.24), rel_tol=1e-6)
 

@@ -92,9 +92,7 @@ def test_a_few_scores_are_those_among_all(rng, C, D, B, k):
         (filled(CBOW(C, D), rng), tokens(rng, C, B, 3)),
     ]:
         every = model(words)
-        torch.testing.assert_close(
-            model.score(words, some), every.gather(1, some)
-        )
+        torch.testing.assert_close(model.score(words, some), every.gather(1, some))
 
 
 @given(seeds, sizes, st.integers(2, 12), st.integers(1, 4))
@@ -125,9 +123,7 @@ def test_counts_by_hand():
     assert pmi(counts)[0, 1].item() == pytest.approx(math.log(6 * 2 / (3 * 2)))
     assert pmi(counts)[0, 0] == -torch.inf
     assert ppmi(counts)[0, 0] == 0
-    assert ppmi(counts, shift=0.5)[0, 1].item() == pytest.approx(
-        math.log(2) - 0.5
-    )
+    assert ppmi(counts, shift=0.5)[0, 1].item() == pytest.approx(math.log(2) - 0.5)
 
 
 @given(seeds, sizes, sizes)
@@ -153,9 +149,7 @@ def test_factors_are_the_first_of_the_full_decomposition(rng, A, C, D):
 @given(seeds, st.integers(3, 8), st.integers(1, 4))
 def test_neighbours_are_those_of_scikit_learn(rng, C, D):
     X = normal(rng, C, D + 1)
-    torch.testing.assert_close(
-        cosine(X, X), torch.tensor(cosine_similarity(X.numpy()))
-    )
+    torch.testing.assert_close(cosine(X, X), torch.tensor(cosine_similarity(X.numpy())))
     near = NearestNeighbors(n_neighbors=3, metric="cosine").fit(X.numpy())
     theirs = near.kneighbors(X.numpy(), return_distance=False)
     ours = neighbours(X, torch.arange(C), 2)

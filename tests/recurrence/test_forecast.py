@@ -55,9 +55,7 @@ def test_losses_agree_with_torch(rng):
 def test_negative_binomial_by_hand():
     # With alpha = 1 it is geometric: p(z) = (1 - r) r^z, r = mu / (1 + mu).
     z = torch.arange(200).double()
-    p = torch.exp(
-        -negative_binomial_loss(z, torch.full_like(z, 3), torch.ones_like(z))
-    )
+    p = torch.exp(-negative_binomial_loss(z, torch.full_like(z, 3), torch.ones_like(z)))
     assert torch.allclose(p, 0.25 * 0.75**z)
     mean = (p * z).sum().item()
     assert np.isclose(mean, 3)
@@ -109,9 +107,7 @@ def test_first_step_of_samples_has_the_parameters(kind):
     net, T = network(kind), z.shape[1]
     futures = net.sample(z, x[:, : T + 1], 20_000, np.random.default_rng(0))
     longer = torch.cat([z, torch.zeros(3, 1).double()], dim=1)
-    mu, spread = (
-        p[:, -1].detach() for p in net(longer, x[:, : T + 1], scale_of(z))
-    )
+    mu, spread = (p[:, -1].detach() for p in net(longer, x[:, : T + 1], scale_of(z)))
     deviation = spread if kind == "gaussian" else (mu + spread * mu**2).sqrt()
     draws = futures[:, :, 0]
     assert ((draws.mean(1) - mu).abs() < 5 * deviation / 20_000**0.5).all()
@@ -120,14 +116,10 @@ def test_first_step_of_samples_has_the_parameters(kind):
 
 def test_samples_have_all_times_and_are_counts():
     z, x = series(3)
-    futures = network("negative binomial").sample(
-        z, x, 5, np.random.default_rng(0)
-    )
+    futures = network("negative binomial").sample(z, x, 5, np.random.default_rng(0))
     assert futures.shape == (3, 5, 4)
     assert torch.equal(futures, futures.round().abs())
-    again = network("negative binomial").sample(
-        z, x, 5, np.random.default_rng(0)
-    )
+    again = network("negative binomial").sample(z, x, 5, np.random.default_rng(0))
     assert torch.equal(futures, again)
 
 
@@ -174,9 +166,7 @@ def test_scale_by_hand():
             "more times than the past, which has 6; got 6",
         ),
         (
-            lambda z, x: network(KINDS[0]).sample(
-                z, x, 0, np.random.default_rng(0)
-            ),
+            lambda z, x: network(KINDS[0]).sample(z, x, 0, np.random.default_rng(0)),
             "paths must be a whole number",
         ),
         (lambda z, x: pinball(z, z, 1.0), "q must lie between 0 and 1"),

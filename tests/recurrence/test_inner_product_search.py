@@ -86,9 +86,7 @@ def test_share_of_collisions_follows_the_formula():
     angle = torch.tensor(1.0).double()
     z = torch.tensor([torch.cos(angle), torch.sin(angle)])
     source = torch.Generator().manual_seed(0)
-    hits = sum(
-        len(HyperplaneTables(W, 2, 3, source).candidates(z)) for _ in range(600)
-    )
+    hits = sum(len(HyperplaneTables(W, 2, 3, source).candidates(z)) for _ in range(600))
     expected = collision_probability(angle, 2, 3).item()
     assert abs(hits / 600 - expected) < 0.06
     ends = collision_probability(torch.tensor([0.0, pi]), 4, 7)

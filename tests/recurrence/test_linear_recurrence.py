@@ -108,9 +108,7 @@ def test_mingru_is_a_gru_that_does_not_see_its_state(rng):
         # torch applies tanh to the candidate: take it where tanh is the identity
         gru.V[8:], gru.b[8:] = 1e-5 * layer.V[4:], 1e-5 * layer.b[4:]
     x = normal(rng, 2, 6, 3)
-    torch.testing.assert_close(
-        1e5 * gru(x)[0], layer(x)[0], rtol=1e-6, atol=1e-7
-    )
+    torch.testing.assert_close(1e5 * gru(x)[0], layer(x)[0], rtol=1e-6, atol=1e-7)
 
 
 @given(seeds)

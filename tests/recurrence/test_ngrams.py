@@ -47,9 +47,7 @@ def test_interpolation_by_hand():
     chain = Interpolated(1, 3, discount=0.5).fit(WORDS)
     ten = np.array([3, 3, 1, 3])  # counts of a, b, c, end
     empty = (ten - 0.5 + 0.5 * 4 / 4) / 10
-    assert np.allclose(
-        Interpolated(0, 3, discount=0.5).fit(WORDS).next(), empty
-    )
+    assert np.allclose(Interpolated(0, 3, discount=0.5).fit(WORDS).next(), empty)
     after_a = np.array([0, 1.5, 0.5, 0]) / 3 + 0.5 * 2 / 3 * empty
     assert np.allclose(chain.next([0]), after_a)
     assert np.allclose(
@@ -73,9 +71,7 @@ def test_counts_are_those_of_scikit_learn():
     chain = Markov(2, len(letters)).fit(encoded)
     counter = CountVectorizer(analyzer="char", ngram_range=(3, 3))
     table = counter.fit_transform(words).toarray().sum(axis=0)
-    for gram, number in zip(
-        counter.get_feature_names_out(), table, strict=True
-    ):
+    for gram, number in zip(counter.get_feature_names_out(), table, strict=True):
         *context, token = (letters.index(x) for x in gram)
         assert chain.count(context, token) == number
 
@@ -110,15 +106,11 @@ def test_counts_maximise_the_likelihood(sequences, rng):
     best = Markov(1, 3).fit(sequences)
     most = best.log_probabilities(sequences).sum()
     pairs = Counter(
-        pair
-        for row in sequences
-        for pair in zip([3, *row], [*row, 3], strict=True)
+        pair for row in sequences for pair in zip([3, *row], [*row, 3], strict=True)
     )
     for _ in range(20):
         other = rng.dirichlet(np.ones(4), size=4)
-        assert most >= sum(
-            n * np.log(other[c, x]) for (c, x), n in pairs.items()
-        )
+        assert most >= sum(n * np.log(other[c, x]) for (c, x), n in pairs.items())
 
 
 def test_beginnings_have_the_probability_of_what_begins_so():
@@ -171,9 +163,7 @@ def test_empty_sequences_count_as_ends():
         ),
         (lambda: Markov(1, 3).count([0, 1], 2), "have at most 1; got 2"),
         (
-            lambda: Markov(0, 3, alpha=1).sample(
-                np.random.default_rng(0), longest=-1
-            ),
+            lambda: Markov(0, 3, alpha=1).sample(np.random.default_rng(0), longest=-1),
             "longest must be",
         ),
     ],

@@ -70,9 +70,7 @@ def test_values_and_gradients_are_those_of_torch(kind, rng, B, T, D, H):
     start = tuple(normal(rng, B, H) for _ in range(ours.states))
     h, state = ours(x, state=start)
     given_state = [s[None] for s in start]
-    y, end = theirs(
-        x, tuple(given_state) if ours.states > 1 else given_state[0]
-    )
+    y, end = theirs(x, tuple(given_state) if ours.states > 1 else given_state[0])
     torch.testing.assert_close(h, y)
     ends = end if ours.states > 1 else (end,)
     torch.testing.assert_close(state, tuple(e[0] for e in ends))
@@ -86,9 +84,7 @@ def test_values_and_gradients_are_those_of_torch(kind, rng, B, T, D, H):
 
 @pytest.mark.parametrize("kind", PAIRS)
 @given(seeds, st.lists(st.integers(1, 6), min_size=1, max_size=4))
-def test_stack_of_two_directions_with_lengths_is_that_of_torch(
-    kind, rng, lengths
-):
+def test_stack_of_two_directions_with_lengths_is_that_of_torch(kind, rng, lengths):
     make = [
         (kind(3, 2).double(), kind(3, 2).double()),
         (kind(4, 2).double(), kind(4, 2).double()),
@@ -152,9 +148,7 @@ def test_slopes_and_their_slopes_are_those_of_difference_quotients(kind):
         return h, *end
 
     assert torch.autograd.gradcheck(run, (x, *weights, *start), fast_mode=True)
-    assert torch.autograd.gradgradcheck(
-        run, (x, *weights, *start), fast_mode=True
-    )
+    assert torch.autograd.gradgradcheck(run, (x, *weights, *start), fast_mode=True)
 
 
 class StepByStep(LSTM):
@@ -171,9 +165,7 @@ def both_ways(rng):
     return layer, steps
 
 
-@given(
-    seeds, st.lists(st.integers(1, 40), min_size=1, max_size=4), st.booleans()
-)
+@given(seeds, st.lists(st.integers(1, 40), min_size=1, max_size=4), st.booleans())
 def test_lstm_goes_as_by_its_steps(rng, lengths, padded):
     x = normal(rng, len(lengths), 2 * BLOCK + 8, 3)
     start = tuple(normal(rng, len(lengths), 2) for _ in range(2))
@@ -270,9 +262,7 @@ def test_coupled_cell_stays_between_old_and_candidate(rng):
 def test_peepholes_that_are_closed_leave_an_lstm(rng):
     layer = randomised(PeepholeLSTM(3, 2).double(), rng)
     plain = LSTM(3, 2).double()
-    plain.load_state_dict(
-        {k: v for k, v in layer.state_dict().items() if k != "p"}
-    )
+    plain.load_state_dict({k: v for k, v in layer.state_dict().items() if k != "p"})
     x = normal(rng, 4, 5, 3)
     assert not torch.allclose(layer(x)[0], plain(x)[0])
     with torch.no_grad():

@@ -39,9 +39,7 @@ def test_cells_give_the_probabilities(weights):
 
 def test_noise_by_hand():
     noise = AliasSampler(torch.tensor([16.0, 81.0]), power=0.75)
-    assert torch.allclose(
-        noise.log_q.exp(), torch.tensor([8, 27]).double() / 35
-    )
+    assert torch.allclose(noise.log_q.exp(), torch.tensor([8, 27]).double() / 35)
     flat = AliasSampler(torch.tensor([1.0, 9.0, 5.0]), power=0)
     assert torch.allclose(flat.log_q.exp(), torch.full((3,), 1 / 3).double())
     drawn = noise.draw(5000, 2, generator=torch.Generator().manual_seed(0))
@@ -96,9 +94,7 @@ def test_anchored_normaliser_is_unbiased_and_at_least_its_anchor(rng, k):
     o, q = scores(rng, C), simplex(rng, C)
     q = q / q.sum()
     rows = torch.tensor([*product(range(C), repeat=k)])
-    loss = anchored_loss(
-        o[y].expand(len(rows)), o[rows], q.log()[rows], rows == y
-    )
+    loss = anchored_loss(o[y].expand(len(rows)), o[rows], q.log()[rows], rows == y)
     assert (loss >= 0).all()
     Z = (q[rows].prod(dim=1) * (loss + o[y]).exp()).sum()
     assert torch.isclose(Z, o.exp().sum())
@@ -113,9 +109,7 @@ def test_parity_with_binary_cross_entropy(rng):
     both = torch.cat([o_y[:, None], o], dim=1).requires_grad_()
     labels = torch.zeros(4, 7).double()
     labels[:, 0] = 1
-    theirs = binary_cross_entropy_with_logits(
-        both, labels, reduction="none"
-    ).sum(1)
+    theirs = binary_cross_entropy_with_logits(both, labels, reduction="none").sum(1)
     ours = negative_sampling_loss(both[:, 0], both[:, 1:])
     assert torch.allclose(ours, theirs)
     one, other = (
@@ -152,9 +146,7 @@ def test_losses_by_hand():
     assert torch.allclose(negative_sampling_loss(zero, row), 3 * half)
     # 4 equal classes, 2 draws, p = q = 1/4: odds of data 1 to 2
     log_q = torch.full((1, 2), -log(4))
-    loss = nce_loss(
-        torch.tensor([-log(4)]), torch.tensor([-log(4)]), log_q, log_q
-    )
+    loss = nce_loss(torch.tensor([-log(4)]), torch.tensor([-log(4)]), log_q, log_q)
     assert torch.allclose(loss, torch.tensor([log(3) + 2 * log(1.5)]))
 
 

@@ -30,9 +30,7 @@ def by_hand(attention, s, h, mask):
     """One place at a time, with numbers only."""
     W, U, v = (p.tolist() for p in (attention.W, attention.U, attention.v))
     contexts, weights = [], []
-    for row, states, look in zip(
-        s.tolist(), h.tolist(), mask.tolist(), strict=True
-    ):
+    for row, states, look in zip(s.tolist(), h.tolist(), mask.tolist(), strict=True):
         e = []
         for state in states:
             inside = [
@@ -40,12 +38,8 @@ def by_hand(attention, s, h, mask):
                 + sum(u * q for u, q in zip(U[k], state, strict=True))
                 for k in range(len(v))
             ]
-            e.append(
-                sum(b * math.tanh(z) for b, z in zip(v, inside, strict=True))
-            )
-        powers = [
-            math.exp(z) if m else 0.0 for z, m in zip(e, look, strict=True)
-        ]
+            e.append(sum(b * math.tanh(z) for b, z in zip(v, inside, strict=True)))
+        powers = [math.exp(z) if m else 0.0 for z, m in zip(e, look, strict=True)]
         a = [p / sum(powers) for p in powers]
         weights.append(a)
         contexts.append(
@@ -189,9 +183,7 @@ def test_teacher_forcing_sees_the_past_only(attention):
 
 @pytest.mark.parametrize("kind", [GRU, LSTM])
 @pytest.mark.parametrize("attention", [True, False])
-def test_greedy_is_a_beam_of_one_and_agrees_with_teacher_forcing(
-    kind, attention
-):
+def test_greedy_is_a_beam_of_one_and_agrees_with_teacher_forcing(kind, attention):
     net = net_of(attention, kind)
     with torch.no_grad():
         net.R.mul_(8)
@@ -226,12 +218,7 @@ def test_wide_beam_finds_the_best_of_all_sequences():
         for sequence in (
             [[2]]
             + [[a, 2] for a in (0, 1, 3)]
-            + [
-                [a, b, c]
-                for a in (0, 1, 3)
-                for b in (0, 1, 3)
-                for c in range(4)
-            ]
+            + [[a, b, c] for a in (0, 1, 3) for b in (0, 1, 3) for c in range(4)]
         )
     )
     assert tokens == best[1]

@@ -113,9 +113,7 @@ def test_similarities_are_symmetric_with_sum_one():
 
 def test_two_groups_stay_apart():
     rng = np.random.default_rng(0)
-    X = np.concatenate(
-        [rng.normal(size=(20, 4)), 20 + rng.normal(size=(20, 4))]
-    )
+    X = np.concatenate([rng.normal(size=(20, 4)), 20 + rng.normal(size=(20, 4))])
     Z, cost = tsne(X, 5, rng, steps=300)
     near = squareform(pdist(Z)) + 1e9 * np.eye(40)
     assert ((near.argmin(axis=1) < 20) == (np.arange(40) < 20)).all()

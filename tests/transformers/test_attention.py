@@ -111,9 +111,7 @@ def test_self_attention_commutes_with_permutations(rng, T, h, data):
 @given(seeds, st.integers(2, 6), heads)
 def test_causal_mask_hides_the_future(rng, T, h):
     mha, X = layer(rng, h), normal(rng, 1, T, 8)
-    J = torch.autograd.functional.jacobian(
-        lambda x: mha(x, x, causal_mask(T))[0][0], X
-    )
+    J = torch.autograd.functional.jacobian(lambda x: mha(x, x, causal_mask(T))[0][0], X)
     reach = J[:, :, 0].abs().sum(dim=(1, 3)) > 0
     assert torch.equal(reach, torch.ones(T, T, dtype=torch.bool).tril())
 
@@ -128,9 +126,7 @@ def test_a_mask_for_each_example(rng, T, S, h):
         torch.testing.assert_close(Y[i : i + 1], y)
         torch.testing.assert_close(A[i : i + 1], a)
     until = torch.tensor(rng.random((3, 1, S)) < 0.5)
-    torch.testing.assert_close(
-        mha(X, Z, until), mha(X, Z, until.expand(3, T, S))
-    )
+    torch.testing.assert_close(mha(X, Z, until), mha(X, Z, until.expand(3, T, S)))
 
 
 def test_mask_with_a_past():
@@ -148,15 +144,11 @@ def test_mask_with_a_past():
         ),
         (lambda: MultiHeadAttention(8, 0), "num_heads must be a whole number"),
         (
-            lambda: MultiHeadAttention(8, 2)(
-                torch.ones(1, 3, 7), torch.ones(1, 3, 8)
-            ),
+            lambda: MultiHeadAttention(8, 2)(torch.ones(1, 3, 7), torch.ones(1, 3, 8)),
             "X must have the axes (B, T, 8)",
         ),
         (
-            lambda: MultiHeadAttention(8, 2)(
-                torch.ones(1, 3, 8), torch.ones(1, 0, 8)
-            ),
+            lambda: MultiHeadAttention(8, 2)(torch.ones(1, 3, 8), torch.ones(1, 0, 8)),
             "Z must have the axes (B, T, 8) with at least one time",
         ),
         (
@@ -174,15 +166,11 @@ def test_mask_with_a_past():
             "mask must fit the scores, of shape (2, 2); got shape (2, 1).",
         ),
         (
-            lambda: attend(
-                torch.ones(2, 3), torch.ones(2, 2), torch.ones(2, 2)
-            ),
+            lambda: attend(torch.ones(2, 3), torch.ones(2, 2), torch.ones(2, 2)),
             "keys as wide as the queries",
         ),
         (
-            lambda: attend(
-                torch.ones(2, 3), torch.ones(2, 3), torch.ones(1, 3)
-            ),
+            lambda: attend(torch.ones(2, 3), torch.ones(2, 3), torch.ones(1, 3)),
             "a value for each key",
         ),
         (lambda: causal_mask(0), "T must be a whole number from 1 on"),

@@ -129,11 +129,7 @@ def test_best_span_is_that_of_trying_all(rng, B, T, longest):
     scores = torch.tensor(rng.normal(size=(B, T, 2)))
     got = best_span(scores, longest)
     for row, (i, j) in zip(scores, got.tolist(), strict=True):
-        spans = [
-            (a, b)
-            for a in range(T)
-            for b in range(a, min(T, a + (longest or T)))
-        ]
+        spans = [(a, b) for a in range(T) for b in range(a, min(T, a + (longest or T)))]
         best = max(spans, key=lambda s: float(row[s[0], 0] + row[s[1], 1]))
         assert (i, j) == best
 

@@ -78,9 +78,7 @@ def test_encoder_is_that_of_torch(rng, B, T, first):
 
 @given(seeds, sizes, sizes, sizes, st.booleans())
 def test_decoder_is_that_of_torch(rng, B, T, S, first):
-    ours = randomised(
-        Stack(2, 8, 2, 5, cross=True, norm_first=first).double(), rng
-    )
+    ours = randomised(Stack(2, 8, 2, 5, cross=True, norm_first=first).double(), rng)
     layer = nn.TransformerDecoderLayer(
         8, 2, 5, dropout=0, batch_first=True, norm_first=first
     )
@@ -107,9 +105,7 @@ def test_decoder_is_that_of_torch(rng, B, T, S, first):
 def test_steps_with_a_cache_are_the_rows_of_the_parallel_form(
     rng, B, T, S, cross, first
 ):
-    stack = randomised(
-        Stack(2, 8, 2, cross=cross, norm_first=first).double(), rng
-    )
+    stack = randomised(Stack(2, 8, 2, cross=cross, norm_first=first).double(), rng)
     X, Z = normal(rng, B, T, 8), normal(rng, B, S, 8) if cross else None
     mask = torch.tensor(rng.random((B, 1, S)) < 0.5) if cross else None
     whole = stack(X, causal_mask(T), Z, mask)

@@ -89,9 +89,7 @@ def test_a_width_for_each_coordinate_rescales_it(rng, kernel):
 def test_far_queries_take_the_nearest_value():
     alpha = weights(np.array([[1e4]]), np.array([[0.0], [1.0]]), 1.0)
     np.testing.assert_allclose(alpha, [[0, 1]], atol=1e-300)
-    nothing = predict(
-        np.array([[5.0]]), np.zeros((1, 1)), np.ones(1), 1.0, "boxcar"
-    )
+    nothing = predict(np.array([[5.0]]), np.zeros((1, 1)), np.ones(1), 1.0, "boxcar")
     assert np.isnan(nothing).all()
 
 
@@ -99,9 +97,7 @@ def test_by_hand():
     q, k = np.array([[0.25]]), np.array([[0.0], [1.0]])
     np.testing.assert_allclose(weights(q, k, 1.0, "triangular"), [[0.75, 0.25]])
     values = np.array([[1.0, 0.0], [0.0, 1.0]])
-    np.testing.assert_allclose(
-        predict(q, k, values, 1.0, "triangular"), [[0.75, 0.25]]
-    )
+    np.testing.assert_allclose(predict(q, k, values, 1.0, "triangular"), [[0.75, 0.25]])
     area = quad(lambda u: epanechnikov(np.array([u]))[0], -1, 1)[0]
     np.testing.assert_allclose(area, 1)
 

@@ -17,9 +17,7 @@ sizes = st.integers(1, 4)
 
 
 def model(rng, first=True):
-    return randomised(
-        Transformer(7, 5, 8, 2, 2, norm_first=first).double(), rng
-    )
+    return randomised(Transformer(7, 5, 8, 2, 2, norm_first=first).double(), rng)
 
 
 def tokens(rng, count, *shape):

@@ -15,9 +15,9 @@ from dlcore.transformers.wordpiece import (
     words,
 )
 
-texts = st.lists(
-    st.text("abc", min_size=1, max_size=6), min_size=1, max_size=12
-).map(Counter)
+texts = st.lists(st.text("abc", min_size=1, max_size=6), min_size=1, max_size=12).map(
+    Counter
+)
 
 
 def join(cut, a, b):
@@ -50,8 +50,7 @@ def naive(counts, size):
         }
         now = likelihood(cuts, counts)
         gains = {
-            pair: round(likelihood(cut, counts) - now, 6)
-            for pair, cut in tries.items()
+            pair: round(likelihood(cut, counts) - now, 6) for pair, cut in tries.items()
         }
         if not gains or max(gains.values()) <= 0:
             break

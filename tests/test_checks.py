@@ -1,0 +1,61 @@
+from math import inf, nan
+
+import numpy as np
+import pytest
+
+from dlcore.checks import check_between, check_one_of, check_positive, check_shape
+
+
+@pytest.mark.parametrize("value", [0, -1, inf, nan, "1", None, 1j])
+def test_positive_refuses(value):
+    with pytest.raises(ValueError, match="f: lr must be positive and finite; got "):
+        check_positive("f: lr", value)
+
+
+def test_positive_takes_numbers_of_any_kind():
+    for value in [1, 0.5, np.float32(2), np.int64(3)]:
+        check_positive("f: lr", value)
+
+
+@pytest.mark.parametrize(
+    ("ends", "low", "high"),
+    [
+        ("[]", True, True),
+        ("[)", True, False),
+        ("(]", False, True),
+        ("()", False, False),
+    ],
+)
+def test_between_knows_its_ends(ends, low, high):
+    for value, ok in [(0, low), (0.5, True), (1, high), (-0.1, False), (1.1, False)]:
+        if ok:
+            check_between("f: p", value, 0, 1, ends)
+        else:
+            with pytest.raises(ValueError, match=r"f: p must lie in .0, 1.; got "):
+                check_between("f: p", value, 0, 1, ends)
+
+
+@pytest.mark.parametrize("value", [nan, inf, "0.5", None])
+def test_between_refuses_what_is_no_number(value):
+    with pytest.raises(ValueError, match=r"f: p must lie in \[0, ∞\); got "):
+        check_between("f: p", value, 0, inf, "[)")
+
+
+def test_one_of():
+    check_one_of("f: mode", "same", ("same", "full"))
+    check_one_of("f: depth", 18, {18: 1, 34: 2})
+    for value in ["Same", 1, None, np.ones(2), True]:
+        with pytest.raises(ValueError, match=r"must be one of \['same', 1.0\]; got "):
+            check_one_of("f: mode", value, ("same", 1.0))
+
+
+def test_shape():
+    check_shape("f: x", np.zeros((3, 2)), 3, 2)
+    check_shape("f: x", np.zeros((3, 2)), None, 2)
+    check_shape("f: x", np.zeros(()))
+    with pytest.raises(
+        ValueError, match=r"x must have the shape \(…, 4\); got shape \(3, 2\). Why."
+    ):
+        check_shape("f: x", np.zeros((3, 2)), None, 4, hint="Why.")
+    with pytest.raises(ValueError, match=r"have the shape \(2,\); got shape \(2, 1\)"):
+        check_shape("f: x", np.zeros((2, 1)), 2)
