@@ -21,6 +21,7 @@ from urllib.parse import unquote, urlsplit
 
 import nbformat
 import pytest
+from book_api import modules, own
 from axe_playwright_python.sync_playwright import Axe
 from PIL import Image, ImageChops, ImageFilter
 from playwright.sync_api import expect, sync_playwright
@@ -622,6 +623,20 @@ def test_links_lead_somewhere(page):
     links = targets(page, "a href").items()
     found = [link for link, file in links if not leads(link, file)]
     forbid(found, page, "links that lead nowhere", "Mend the label or the path.")
+
+
+@pytest.mark.parametrize(
+    "folder", [f.stem for f in sorted((ROOT / "book/appendix/api").glob("[!i]*.rst"))]
+)
+def test_every_public_name_is_in_the_reference(folder):
+    found = anchors(SITE / "book" / "appendix" / "api" / f"{folder}.html")["id"]
+    named = {
+        f"{module.__name__}.{name}"
+        for module in modules(f"dlcore.{folder}")
+        for name in own(module)
+    }
+    forbid(sorted(named - {*found}), folder, "names that are missing", "See book_api.")
+    assert named
 
 
 @pytest.mark.parametrize("page", NOTEBOOKS)

@@ -78,6 +78,7 @@ def test_modules_are_found_through_imports(source, names, package):
     [
         ("base.py", "# a remark\nx = 1", True),
         ("base.py", '"""About x."""\n\nx   =   1', True),
+        ("base.py", '__all__ = ["x"]\nx = 1', True),
         ("other.py", "z = 2", True),
         ("base.py", "x = 2", False),
         ("upper.py", "from dlcore.base import x\ny = -x", False),

@@ -1,7 +1,7 @@
 """What the output of a notebook depends on: its cells, and the modules that they import.
 
-Comments, docstrings and layout change nothing that runs, so they do not count: code is
-compared as Python parses it.
+Comments, docstrings, layout and what a module lists as public change nothing that runs, so
+they do not count: code is compared as Python parses it.
 """
 
 import ast
@@ -18,8 +18,9 @@ PACKAGE = "dlcore"
 
 
 def parsed(source: str) -> ast.Module:
-    """Parse Python, with IPython's magics, and drop the docstrings."""
+    """Parse Python, with IPython's magics, and drop docstrings and ``__all__``."""
     tree = ast.parse(TransformerManager().transform_cell(source))
+    tree.body = [node for node in tree.body if not _is_all(node)]
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
         if isinstance(body, list) and body and _is_text(body[0]):
@@ -34,6 +35,13 @@ def _is_text(node: ast.stmt) -> bool:
         and isinstance(value, ast.Constant)
         and isinstance(value.value, str)
     )
+
+
+def _is_all(node: ast.stmt) -> bool:
+    match node:
+        case ast.Assign(targets=[ast.Name(id="__all__")]):
+            return True
+    return False
 
 
 def imported(tree: ast.AST, root: Path = ROOT) -> Iterator[Path]:
