@@ -21,8 +21,8 @@ from urllib.parse import unquote, urlsplit
 
 import nbformat
 import pytest
-from book_api import modules, own
 from axe_playwright_python.sync_playwright import Axe
+from book_api import modules, own
 from PIL import Image, ImageChops, ImageFilter
 from playwright.sync_api import expect, sync_playwright
 
