@@ -7,6 +7,7 @@ one from the left, as in PyTorch: that of the ReLU at zero is 0.
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
+from typing import TypeAlias
 
 import numpy as np
 from jaxtyping import Float
@@ -15,6 +16,8 @@ from scipy.special import ndtr
 
 from dlcore.checks import check
 from dlcore.connectionism import neurons
+
+Function: TypeAlias = Callable[[ndarray], ndarray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,8 +32,8 @@ class Activation:
     """
 
     name: str
-    value: Callable[[ndarray], ndarray]
-    derivative: Callable[[ndarray], ndarray]
+    value: Function
+    derivative: Function
     range: tuple[float, float]
 
     def __call__(self, z: Float[ndarray, "*shape"]) -> Float[ndarray, "*shape"]:

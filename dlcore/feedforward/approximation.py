@@ -6,10 +6,9 @@ b_i) + c`. Nothing is trained here. Weights come from a formula (:func:`staircas
 program (:func:`uniform_fit`).
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from math import comb
-from typing import TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -21,14 +20,12 @@ from scipy.stats import binom
 
 from dlcore.checks import (
     check,
-    check_columns,
     check_finite,
     check_matrix,
     check_whole,
 )
-from dlcore.feedforward.activations import sigmoid, step, tanh
-
-Function: TypeAlias = Callable[[ndarray], ndarray]
+from dlcore.feedforward.activations import Function, sigmoid, step, tanh
+from dlcore.feedforward.network import Network, layered
 
 DEPENDENT = 1e-10  # part of the largest singular value that counts as zero
 FAR = 1e9  # where a sigmoidal function has nearly reached its limits
@@ -47,19 +44,29 @@ def _values(what: str, f: Function, x: ndarray) -> ndarray:
     return np.broadcast_to(y, x.shape)
 
 
-@dataclass(frozen=True, eq=False)
-class Shallow:
-    r"""A network with one hidden layer and one output.
+def shallow(
+    W: Float[ndarray, "m n"],
+    b: Float[ndarray, "m"],
+    a: Float[ndarray, "m"],
+    c: float,
+    phi: Function,
+) -> Network:
+    r"""Build a network with one hidden layer and one output.
 
     .. math:: f(x) = \sum_{i=1}^{m} a_i\, \varphi(w_i \cdot x + b_i) + c
 
-    Attributes:
+    Args:
         W: weights of the units, one unit per row.
         b: their biases.
         a: weights of the output.
         c: bias of the output.
         phi: activation function, applied to all weighted sums at once.
     """
+    return layered([(W, b), (a[None], np.array([c], dtype=float))], phi)
+
+
+class Parts(NamedTuple):
+    """What :func:`shallow` builds a network of."""
 
     W: Float[ndarray, "m n"]
     b: Float[ndarray, "m"]
@@ -67,39 +74,27 @@ class Shallow:
     c: float
     phi: Function
 
-    def __post_init__(self) -> None:
-        check(
-            self.W.ndim == 2 and self.b.shape == self.a.shape == (len(self.W),),
-            "Shallow: W, b and a",
-            "have one row or entry for each unit",
-            f"shapes {self.W.shape}, {self.b.shape}, {self.a.shape}",
-        )
-        check_finite("Shallow: weights", self.W, self.b, self.a, self.c)
 
-    def __call__(self, X: Float[ndarray, "s n"]) -> Float[ndarray, "s"]:
-        """Return the answers to the rows of ``X``."""
-        return self.units(X) @ self.a + self.c
-
-    def units(self, X: Float[ndarray, "s n"]) -> Float[ndarray, "s m"]:
-        """Return the answers of the hidden units, one column for each."""
-        n = self.W.shape[1]
-        check_columns(
-            "Shallow: X",
-            X,
-            n,
-            f"have one column per input ({n})",
-            "On the line, pass x[:, None].",
-        )
-        return self.phi(X @ self.W.T + self.b)
+def parts(network: Network) -> Parts:
+    """Take a network with one hidden layer and one output apart."""
+    sizes = [layer.outputs for layer in network.layers]
+    check(
+        len(sizes) == 2 and sizes[1] == 1,
+        "parts: network",
+        "have one hidden layer and one output",
+        f"layers of {sizes} units",
+    )
+    hidden, out = network.layers
+    return Parts(hidden.W, hidden.b, out.W[0], float(out.b[0]), hidden.phi)
 
 
 def combine(
-    nets: Sequence[Shallow], factors: Float[ndarray, "k"], c: float = 0.0
-) -> Shallow:
+    nets: Sequence[Network], factors: Float[ndarray, "k"], c: float = 0.0
+) -> Network:
     r"""Write :math:`\sum_j \alpha_j f_j(x) + c` as one network: units side by side.
 
     Args:
-        nets: networks :math:`f_j` with the same activation.
+        nets: shallow networks :math:`f_j` with the same activation.
         factors: the numbers :math:`\alpha_j`.
         c: a constant.
     """
@@ -109,27 +104,18 @@ def combine(
         f"be one number for each network ({len(nets)})",
         f"{len(factors)}",
     )
-    check(
-        all(net.phi is nets[0].phi for net in nets),
-        "combine: nets",
-        "have the same activation",
-        [net.phi for net in nets],
-    )
-    inputs = [net.W.shape[1] for net in nets]
-    check(
-        len({*inputs}) == 1,
-        "combine: nets",
-        "have the same number of inputs",
-        inputs,
-    )
-    return Shallow(
-        np.concatenate([net.W for net in nets]),
-        np.concatenate([net.b for net in nets]),
-        np.concatenate(
-            [alpha * net.a for alpha, net in zip(factors, nets, strict=True)]
-        ),
-        float(factors @ np.array([net.c for net in nets]) + c),
-        nets[0].phi,
+    W, b, a, biases, phi = zip(*map(parts, nets), strict=True)
+    same = all(one is phi[0] for one in phi)
+    check(same, "combine: nets", "have the same activation", phi)
+    inputs = [one.shape[1] for one in W]
+    same = len({*inputs}) == 1
+    check(same, "combine: nets", "have the same number of inputs", inputs)
+    return shallow(
+        np.concatenate(W),
+        np.concatenate(b),
+        np.concatenate([alpha * one for alpha, one in zip(factors, a, strict=True)]),
+        float(factors @ np.array(biases) + c),
+        phi[0],
     )
 
 
@@ -200,24 +186,20 @@ def bernstein(f: Function, k: int, x: Float[ndarray, "s"]) -> Float[ndarray, "s"
     return binom.pmf(j, k, x[:, None]) @ _values("bernstein", f, j / k)
 
 
-def sigmoid_to_tanh(net: Shallow) -> Shallow:
+def sigmoid_to_tanh(net: Network) -> Network:
     r"""Turn a network of logistic units into the same function of as many tanh units.
 
     .. math:: \sigma(z) = \tfrac12 + \tfrac12 \tanh(\tfrac12 z)
     """
-    check(
-        net.phi is sigmoid,
-        "sigmoid_to_tanh: net.phi",
-        "be dlcore.feedforward.activations.sigmoid",
-        net.phi,
-    )
-    c = net.c + net.a.sum() / 2
-    return Shallow(net.W / 2, net.b / 2, net.a / 2, float(c), tanh)
+    W, b, a, c, phi = parts(net)
+    must = "be dlcore.feedforward.activations.sigmoid"
+    check(phi is sigmoid, "sigmoid_to_tanh: the activation", must, phi)
+    return shallow(W / 2, b / 2, a / 2, c + float(a.sum()) / 2, tanh)
 
 
 def staircase(
     f: Function, m: int, steepness: float, phi: Function = sigmoid
-) -> Shallow:
+) -> Network:
     r"""Build ``m`` units that imitate a function on :math:`[0, 1]` by steps.
 
     .. math:: g(x) = f(0) + \sum_{i=1}^{m} \bigl( f(\tfrac{i}{m}) - f(\tfrac{i-1}{m})
@@ -243,10 +225,10 @@ def staircase(
     heights = _values("staircase", f, np.arange(m + 1) / m)
     t = (np.arange(1, m + 1) - 0.5) / m
     W = np.full((m, 1), float(steepness))
-    return Shallow(W, -steepness * t, np.diff(heights), float(heights[0]), phi)
+    return shallow(W, -steepness * t, np.diff(heights), float(heights[0]), phi)
 
 
-def power(k: int, h: float, phi: Function, b: float, derivative: float) -> Shallow:
+def power(k: int, h: float, phi: Function, b: float, derivative: float) -> Network:
     r"""Build ``k`` units on the line that imitate :math:`x^k`.
 
     .. math:: D_h(x) = \frac{1}{h^k \varphi^{(k)}(b)} \sum_{j=0}^{k} (-1)^{k-j}
@@ -279,10 +261,10 @@ def power(k: int, h: float, phi: Function, b: float, derivative: float) -> Shall
     )
     j = np.arange(k + 1)
     binomials = np.array([float(comb(k, i)) for i in j])
-    with np.errstate(over="ignore", divide="ignore"):  # Shallow refuses ∞
+    with np.errstate(over="ignore", divide="ignore"):  # Dense refuses ∞
         a = (-1.0) ** (k - j) * binomials / (np.float64(h) ** k * derivative)
     c = a[0] * phi(np.array([float(b)]))[0]
-    return Shallow(h * j[1:, None], np.full(k, float(b)), a[1:], float(c), phi)
+    return shallow(h * j[1:, None], np.full(k, float(b)), a[1:], float(c), phi)
 
 
 def uniform_fit(
@@ -345,7 +327,7 @@ def barron_sample(
     r: float,
     rng: Generator,
     centre: Float[ndarray, "n"] | None = None,
-) -> Shallow:
+) -> Network:
     r"""Draw ``m`` steps whose mean is, on average, a bell on the ball of radius ``r``.
 
     The bell :math:`f(x) = e^{-\lVert x - p \rVert^2 / 2}` around the centre :math:`p` has
@@ -380,4 +362,4 @@ def barron_sample(
     t = rng.uniform(-r, r, m)
     a = -2 * r * C * np.sin(rho * (t - v @ p)) * np.sign(t) / m
     c = float(np.exp(-(p @ p) / 2))
-    return Shallow(np.sign(t)[:, None] * v, -np.abs(t), a, c, step)
+    return shallow(np.sign(t)[:, None] * v, -np.abs(t), a, c, step)

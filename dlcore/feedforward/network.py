@@ -1,18 +1,161 @@
-r"""Networks: layers one after another, and the gradient through them."""
+r"""Networks: layers one after another, and the gradient through them.
 
-from collections.abc import Sequence
+A layer computes ``Y, Z = layer.forward(X)``, from rows of inputs to rows of outputs, where
+``Z`` holds the weighted sums of its units, and knows the way back:
+``dX, gradients = layer.backward(X, Z, dY)`` turns the gradient of a cost by the outputs
+into those by the inputs and by the parameters.
+"""
+
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TypeAlias, cast
 
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 from numpy.random import Generator
 
-from dlcore.checks import check, check_whole
-from dlcore.feedforward.activations import Activation, identity
-from dlcore.feedforward.layers import Dense
+from dlcore.checks import (
+    check,
+    check_columns,
+    check_finite,
+    check_matrix,
+    check_shape,
+    check_whole,
+)
+from dlcore.feedforward.activations import Activation, Function, identity
 from dlcore.feedforward.losses import Loss
+
+Inputs: TypeAlias = Float[ndarray, "s n"]
+Sums: TypeAlias = Float[ndarray, "s m"]
+Outputs: TypeAlias = Float[ndarray, "s k"]
+Gradients: TypeAlias = tuple[Inputs, list[ndarray]]
+
+ROWS = "Rows are samples; on the line, pass x[:, None]."
+
+
+@dataclass(eq=False)
+class Dense:
+    r"""The layer :math:`y = \varphi(Wx + b)`.
+
+    Attributes:
+        W: weights, a row per unit; whole numbers become floats.
+        b: biases, one per unit; whole numbers become floats.
+        phi: activation; a function without a derivative will do if nothing is trained.
+    """
+
+    W: Float[ndarray, "m n"]
+    b: Float[ndarray, "m"]
+    phi: Function = identity
+
+    def __post_init__(self) -> None:
+        name = type(self).__name__
+        self.W, self.b = _floats(self.W), _floats(self.b)
+        check_matrix(f"{name}: W", self.W, "be a matrix, a row per unit")
+        check(
+            self.b.shape == self.W.shape[:1],
+            f"{name}: b",
+            f"have one bias for each of the {len(self.W)} rows of W",
+            f"shape {self.b.shape}",
+        )
+        check_finite(f"{name}: W and b", self.W, self.b)
+
+    def parameters(self) -> list[ndarray]:
+        """Return the arrays that training changes."""
+        return [self.W, self.b]
+
+    @property
+    def inputs(self) -> int:
+        """Number of inputs."""
+        return int(self.W.shape[1])
+
+    @property
+    def outputs(self) -> int:
+        """Number of outputs."""
+        return int(self.W.shape[0])
+
+    def forward(self, X: Inputs) -> tuple[Outputs, Sums]:
+        """Return the outputs, and the weighted sums that :meth:`backward` needs."""
+        what = f"{type(self).__name__}: X"
+        check_columns(what, X, self.inputs, hint=ROWS)
+        Z = X @ self.W.T + self.b
+        return self.phi(Z), Z
+
+    def backward(self, X: Inputs, Z: Sums, dY: Outputs) -> Gradients:
+        """Return the gradients by ``X`` and by each of the parameters."""
+        what = f"{type(self).__name__}: phi"
+        check(isinstance(self.phi, Activation), what, "know its derivative", self.phi)
+        dZ = dY * cast("Activation", self.phi).derivative(Z)
+        return dZ @ self.W, [dZ.T @ X, dZ.sum(axis=0)]
+
+    def __call__(self, X: Inputs) -> Outputs:
+        """Return the outputs for the rows of ``X``."""
+        return self.forward(X)[0]
+
+
+@dataclass(eq=False)
+class Residual(Dense):
+    r"""The layer :math:`y = Vx + \varphi(Wx + b) - \varphi(0)`.
+
+    With zero weights and biases it is the shortcut :math:`Vx` alone.
+
+    Attributes:
+        V: the shortcut; without one it is the identity, and is not trained.
+    """
+
+    V: Float[ndarray, "m n"] | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.V is None:
+            square = self.outputs == self.inputs
+            what = "Residual: W"
+            check(square, what, "be square without V", f"shape {self.W.shape}")
+            return
+        self.V = _floats(self.V)
+        check_shape("Residual: V", self.V, *self.W.shape, hint="As W.")
+        check_finite("Residual: V", self.V)
+
+    def parameters(self) -> list[ndarray]:
+        """Return the arrays that training changes."""
+        return super().parameters() + ([] if self.V is None else [self.V])
+
+    def forward(self, X: Inputs) -> tuple[Outputs, Sums]:
+        """Return the outputs, and the weighted sums that :meth:`backward` needs."""
+        Y, Z = super().forward(X)
+        shortcut = X if self.V is None else X @ self.V.T
+        return shortcut + (Y - self.phi(np.zeros(1))), Z
+
+    def backward(self, X: Inputs, Z: Sums, dY: Outputs) -> Gradients:
+        """Return the gradients by ``X`` and by each of the parameters."""
+        dX, gradients = super().backward(X, Z, dY)
+        if self.V is None:
+            return dX + dY, gradients
+        return dX + dY @ self.V, [*gradients, dY.T @ X]
+
+
+class Concat(Dense):
+    r"""The layer :math:`y = (x, \varphi(Wx + b))`: outputs are added to what came before.
+
+    A chain of them is a block of a DenseNet: each unit sees all earlier ones.
+    """
+
+    @property
+    def outputs(self) -> int:
+        """Number of outputs."""
+        return self.inputs + super().outputs
+
+    def forward(self, X: Inputs) -> tuple[Outputs, Sums]:
+        """Return the outputs, and the weighted sums that :meth:`backward` needs."""
+        Y, Z = super().forward(X)
+        return np.hstack([X, Y]), Z
+
+    def backward(self, X: Inputs, Z: Sums, dY: Outputs) -> Gradients:
+        """Return the gradients by ``X`` and by each of the parameters."""
+        kept, new = np.hsplit(dY, [self.inputs])
+        dX, gradients = super().backward(X, Z, new)
+        return kept + dX, gradients
 
 
 @dataclass(eq=False)
@@ -84,6 +227,20 @@ class Network:
         return float(loss(X, y).mean()), gradients
 
 
+def layered(
+    pairs: Iterable[tuple[Float[ndarray, "_ _"], Float[ndarray, "_"]]], phi: Function
+) -> Network:
+    r"""Build a network of weights and biases :math:`(W, b)`, whose last layer is linear.
+
+    Args:
+        pairs: one for each layer, from the inputs to the outputs.
+        phi: activation of the hidden layers.
+    """
+    network = Network([Dense(W, b, phi) for W, b in pairs])
+    network.layers[-1].phi = identity
+    return network
+
+
 def mlp(sizes: Sequence[int], phi: Activation, rng: Generator) -> Network:
     r"""Build a multilayer perceptron, whose last layer is linear.
 
@@ -98,9 +255,14 @@ def mlp(sizes: Sequence[int], phi: Activation, rng: Generator) -> Network:
     check(len(sizes) >= 2, "mlp: sizes", "name inputs and outputs", sizes)
     for size in sizes:
         check_whole("mlp: each size", size, 1)
-    layers = [
-        Dense(rng.normal(0, np.sqrt(2 / n), size=(m, n)), np.zeros(m), phi)
+    pairs = (
+        (rng.normal(0, np.sqrt(2 / n), size=(m, n)), np.zeros(m))
         for n, m in pairwise(sizes)
-    ]
-    layers[-1].phi = identity
-    return Network(layers)
+    )
+    return layered(pairs, phi)
+
+
+def _floats(a: ndarray) -> ndarray:
+    """Return the array itself if it holds floats, else a copy that does."""
+    a = np.asarray(a)
+    return a if a.dtype.kind == "f" else a.astype(float)

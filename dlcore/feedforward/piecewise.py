@@ -1,6 +1,5 @@
 r"""Continuous piecewise linear functions of one variable, as sums of ReLUs and in networks."""
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -8,7 +7,8 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from dlcore.checks import check, check_finite
-from dlcore.feedforward.regions import Layer, as_layers
+from dlcore.feedforward.network import Network
+from dlcore.feedforward.regions import check_relu
 
 LEVEL = 1e-12  # a sum up to this part of its largest value is taken for zero
 STRAIGHT = 1e-9  # a change of slope up to this part of it is taken for none
@@ -61,7 +61,7 @@ def relu_sum(x: Float[ndarray, "k"], y: Float[ndarray, "k"]) -> ReluSum:
 
 
 def breakpoints(
-    layers: Sequence[Layer],
+    network: Network,
     start: Float[ndarray, "n"],
     end: Float[ndarray, "n"],
 ) -> tuple[Float[ndarray, "k"], Float[ndarray, "k out"]]:
@@ -71,7 +71,7 @@ def breakpoints(
     next one, and the zeros of these sums are the new bends.
 
     Args:
-        layers: the network.
+        network: with ReLU units.
         start: where the segment begins.
         end: where it ends.
 
@@ -81,9 +81,9 @@ def breakpoints(
         so there are ``len(t) - 1`` linear pieces. What cannot be told from rounding is
         no bend: a change of slope below :math:`10^{-9}` of the slopes beside it.
     """
-    layers = as_layers("breakpoints", layers)
+    check_relu("breakpoints", network)
     start, end = np.asarray(start, dtype=float), np.asarray(end, dtype=float)
-    n = layers[0][0].shape[1]
+    n = network.layers[0].inputs
     check(
         np.shape(start) == np.shape(end) == (n,),
         "breakpoints: start and end",
@@ -91,13 +91,13 @@ def breakpoints(
         f"shapes {np.shape(start)} and {np.shape(end)}",
     )
     check_finite("breakpoints: start and end", start, end)
-    *hidden, (W_last, b_last) = layers
+    *hidden, last = network.layers
     t, X = np.array([0.0, 1.0]), np.array([start, end])
-    for W, b in hidden:
-        t, Z = _with_zeros(t, X @ W.T + b)
+    for layer in hidden:
+        t, Z = _with_zeros(t, layer.forward(X)[1])
         X = np.maximum(Z, 0)
-    scale = (np.abs(X) @ np.abs(W_last).T + np.abs(b_last)).max(axis=0)
-    return _bends(t, X @ W_last.T + b_last, scale)
+    scale = (np.abs(X) @ np.abs(last.W).T + np.abs(last.b)).max(axis=0)
+    return _bends(t, last(X), scale)
 
 
 def _with_zeros(

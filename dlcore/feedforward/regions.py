@@ -1,14 +1,14 @@
 r"""The pieces into which ReLU units cut space.
 
-A network is a list of pairs ``(W, b)``, one for each layer. All but the last pair are
-hidden layers, :math:`x \leftarrow \max(0, Wx + b)`; the last is linear,
-:math:`y = Wx + b`. A hidden unit is *active* where its weighted sum is positive. Where no
-unit changes between active and silent, the network is affine.
+The hidden layers of a network are :math:`x \leftarrow \max(0, Wx + b)`, its last is linear,
+:math:`y = Wx + b`, as ``layered(pairs, relu)`` builds them. A hidden unit is *active* where
+its weighted sum is positive. Where no unit changes between active and silent, the network
+is affine.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from fractions import Fraction
-from itertools import combinations, islice, pairwise
+from itertools import combinations, islice
 from math import comb
 from typing import NamedTuple, TypeAlias
 
@@ -17,15 +17,10 @@ from jaxtyping import Bool, Float
 from numpy import ndarray
 from numpy.random import Generator
 
-from dlcore.checks import (
-    check,
-    check_columns,
-    check_finite,
-    check_matrix,
-    check_whole,
-)
+from dlcore.checks import check, check_finite, check_matrix, check_whole
+from dlcore.feedforward.activations import identity, relu
+from dlcore.feedforward.network import Dense, Network, layered
 
-Layer: TypeAlias = tuple[Float[ndarray, "_ _"], Float[ndarray, "_"]]
 Plane: TypeAlias = tuple[Fraction, ...]  # weights and bias, first weight 1
 
 THIN = 1e-10  # a cell thinner than this part of the box is no cell
@@ -56,38 +51,24 @@ def count_regions(W: Float[ndarray, "m n"], b: Float[ndarray, "m"]) -> int:
     The numbers are taken as they stand, as fractions, so nothing is rounded. Rows with
     zero weights cut nothing, and equal hyperplanes count once.
     """
-    W, b = _as_layer("count_regions", (W, b))
-    rows = [[Fraction(a) for a in row] for row in np.column_stack([W, b])]
+    layer = Dense(np.asarray(W, float), np.asarray(b, float))
+    numbers = np.column_stack([layer.W, layer.b])
+    rows = [[Fraction(a) for a in row] for row in numbers]
     return _count(_planes(rows))
 
 
-def patterns(
-    layers: Sequence[Layer], X: Float[ndarray, "s n"]
-) -> Bool[ndarray, "s hidden"]:
+def patterns(network: Network, X: Float[ndarray, "s n"]) -> Bool[ndarray, "s hidden"]:
     r"""Return for each point which hidden units are active, layer after layer.
 
     .. math:: \kappa^{(l)}_i(x) = \mathbb{1}[w_i^\top x^{(l-1)} + b_i > 0]
     """
-    layers = as_layers("patterns", layers)
-    X = _as_points("patterns", layers, X)
-    found = [np.empty((len(X), 0), dtype=bool)]
-    for W, b in layers[:-1]:
-        Z = X @ W.T + b
-        found.append(Z > 0)
-        X = np.maximum(Z, 0)
-    return np.hstack(found)
-
-
-def forward(
-    layers: Sequence[Layer], X: Float[ndarray, "s n"]
-) -> Float[ndarray, "s out"]:
-    """Apply the network to points."""
-    layers = as_layers("forward", layers)
-    X = _as_points("forward", layers, X)
-    *hidden, (W_last, b_last) = layers
-    for W, b in hidden:
-        X = np.maximum(X @ W.T + b, 0)
-    return X @ W_last.T + b_last
+    check_relu("patterns", network)
+    X = np.asarray(X, dtype=float)
+    check_matrix("patterns: X", X, "have points as rows")
+    check_finite("patterns: X", X)
+    *hidden, _ = network.forward(X)[0]
+    none = np.empty((len(X), 0), dtype=bool)
+    return np.hstack([none, *(Z > 0 for _, _, Z in hidden)])
 
 
 class Cell(NamedTuple):
@@ -99,29 +80,24 @@ class Cell(NamedTuple):
     offset: Float[ndarray, "out"]
 
 
-def cells(
-    layers: Sequence[Layer], box: tuple[float, float, float, float]
-) -> list[Cell]:
+def cells(network: Network, box: tuple[float, float, float, float]) -> list[Cell]:
     r"""Cut a box of the plane into the cells of a network with two inputs.
 
     On a cell the next layer's sums are affine, so each of its units cuts the cell along
     a straight line, or not at all. Layer after layer, every cell is cut by every unit.
 
     Args:
-        layers: the network.
+        network: with ReLU units and two inputs.
         box: left, right, bottom and top.
 
     Returns:
         The cells, each with its corners in order, its pattern, and the affine map
         ``slope @ x + offset`` that the network computes there.
     """
-    layers = as_layers("cells", layers)
-    check(
-        layers[0][0].shape[1] == 2,
-        "cells: layers",
-        "take two inputs",
-        layers[0][0].shape[1],
-    )
+    check_relu("cells", network)
+    *hidden, last = network.layers
+    inputs = network.layers[0].inputs
+    check(inputs == 2, "cells: network", "take two inputs", inputs)
     check(np.shape(box) == (4,), "cells: box", "be four numbers", box)
     check_finite("cells: box", np.array(box))
     left, right, bottom, top = box
@@ -134,8 +110,8 @@ def cells(
     corners = [(left, bottom), (right, bottom), (right, top), (left, top)]
     thin = THIN * max(right - left, top - bottom)
     found = [Cell(np.array(corners, float), np.zeros(0, bool), np.eye(2), np.zeros(2))]
-    for W, b in layers[:-1]:
-        pieces = (p for cell in found for p in _cut(cell, W, b, thin))
+    for layer in hidden:
+        pieces = (p for cell in found for p in _cut(cell, layer.W, layer.b, thin))
         found = list(islice(pieces, MAX_CELLS + 1))
         check(
             len(found) <= MAX_CELLS,
@@ -144,7 +120,7 @@ def cells(
             "more",
             "Take a smaller box.",
         )
-    W, b = layers[-1]
+    W, b = last.W, last.b
     return [c._replace(slope=W @ c.slope, offset=W @ c.offset + b) for c in found]
 
 
@@ -164,7 +140,7 @@ def folding_bound(m: int, n: int, L: int) -> int:
     return (m // n) ** (n * (L - 1)) * zaslavsky(m, n)
 
 
-def folding_network(m: int, n: int, L: int, rng: Generator) -> list[Layer]:
+def folding_network(m: int, n: int, L: int, rng: Generator) -> Network:
     r"""Build a network with at least ``folding_bound(m, n, L)`` linear pieces.
 
     Each of the first ``L - 1`` layers folds the unit cube ``p = m // n`` times along
@@ -195,55 +171,27 @@ def folding_network(m: int, n: int, L: int, rng: Generator) -> list[Layer]:
     bend = 2.0 * p * (-1.0) ** np.arange(p)
     bend[0] = p
     fold = np.hstack([np.kron(np.eye(n), bend), np.zeros((n, idle))])
-    layers, read = [], np.eye(n)
+    pairs, read = [], np.eye(n)
     for _ in range(L - 1):
         W = np.vstack([rise @ read, np.zeros((idle, read.shape[1]))])
-        layers.append((W, np.append(start, np.zeros(idle))))
+        pairs.append((W, np.append(start, np.zeros(idle))))
         read = fold
     W, b = _last_cuts(m, n, rng)
-    layers.append((W @ read, b))
-    layers.append((rng.uniform(0.5, 1.5, size=(1, m)), np.zeros(1)))
-    return layers
+    pairs.append((W @ read, b))
+    pairs.append((rng.uniform(0.5, 1.5, size=(1, m)), np.zeros(1)))
+    return layered(pairs, relu)
 
 
-def as_layers(who: str, layers: Sequence[Layer]) -> list[Layer]:
-    """Return the network with floating-point numbers; refuse what is none."""
-    check(len(layers) > 0, f"{who}: layers", "be pairs (W, b)", "none")
-    found = [_as_layer(who, layer) for layer in layers]
-    for (W, _), (V, _) in pairwise(found):
-        check(
-            V.shape[1] == len(W),
-            f"{who}: a layer",
-            f"take the {len(W)} numbers of the layer before",
-            f"shape {V.shape}",
-        )
-    return found
-
-
-def _as_layer(who: str, layer: Layer) -> Layer:
-    pair = isinstance(layer, tuple | list) and len(layer) == 2
-    check(pair, f"{who}: layers", "be pairs (W, b)", type(layer).__name__)
-    W, b = (np.asarray(part, dtype=float) for part in layer)
-    check_matrix(f"{who}: W", W, "have a row for each unit")
+def check_relu(who: str, network: Network) -> None:
+    """Refuse what is not made of ReLU units and a linear last layer."""
+    kinds = [(type(layer), layer.phi) for layer in network.layers]
     check(
-        b.shape == W.shape[:1],
-        f"{who}: b",
-        f"have one number for each of the {len(W)} units",
-        f"shape {b.shape}",
+        kinds == [*[(Dense, relu)] * (len(kinds) - 1), (Dense, identity)],
+        f"{who}: network",
+        "have dense layers of ReLU units, and a linear last one",
+        [(kind.__name__, getattr(phi, "name", phi)) for kind, phi in kinds],
+        "Build it with layered(pairs, relu).",
     )
-    check_finite(f"{who}: W and b", W, b)
-    return W, b
-
-
-def _as_points(
-    who: str, layers: Sequence[Layer], X: Float[ndarray, "s n"]
-) -> Float[ndarray, "s n"]:
-    X, n = np.asarray(X, dtype=float), layers[0][0].shape[1]
-    check_matrix(f"{who}: X", X, "have points as rows")
-    must = f"have a column for each of the {n} inputs"
-    check_columns(f"{who}: X", X, n, must)
-    check_finite(f"{who}: X", X)
-    return X
 
 
 def _planes(rows: list[list[Fraction]]) -> list[Plane]:

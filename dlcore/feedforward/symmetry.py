@@ -12,8 +12,7 @@ from numpy import ndarray
 
 from dlcore.checks import check, check_whole
 from dlcore.feedforward.activations import identity, leaky_relu, relu, tanh
-from dlcore.feedforward.layers import Dense
-from dlcore.feedforward.network import Network
+from dlcore.feedforward.network import Dense, Network
 
 HOMOGENEOUS = (identity, relu, leaky_relu)  # phi(d z) = d phi(z) for d > 0
 ODD = (identity, tanh)  # phi(-z) = -phi(z)
@@ -77,7 +76,7 @@ def scale_hidden(network: Network, layer: int, d: Float[ndarray, "m"]) -> Networ
     check(
         commutes,
         "scale_hidden: d",
-        f"commute with {here.phi.name}",
+        f"commute with {getattr(here.phi, 'name', here.phi)}",
         d,
         "Positive factors go with the ReLU, ±1 with tanh.",
     )

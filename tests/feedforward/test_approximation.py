@@ -13,24 +13,26 @@ from scipy.stats import chi
 
 from dlcore.feedforward.activations import relu, sigmoid, step, tanh
 from dlcore.feedforward.approximation import (
-    Shallow,
     barron_constant,
     barron_sample,
     bernstein,
     combine,
+    parts,
     power,
+    shallow,
     sigmoid_to_tanh,
     staircase,
     sup_distance,
     uniform_fit,
 )
+from dlcore.feedforward.network import mlp
 
 GRID = np.linspace(0, 1, 101)
 
 
 def random_net(rng, n, m, phi):
     W, b, a = rng.normal(size=(m, n)), rng.normal(size=m), rng.normal(size=m)
-    return Shallow(W, b, a, float(rng.normal()), phi)
+    return shallow(W, b, a, float(rng.normal()), phi)
 
 
 def corner(x):
@@ -50,13 +52,12 @@ def test_a_shallow_network_is_torchs_with_one_hidden_layer(rng, n, m):
     theirs = torch.nn.Sequential(
         torch.nn.Linear(n, m), torch.nn.Tanh(), torch.nn.Linear(m, 1)
     ).double()
-    ours = [net.W, net.b, net.a[None], np.array([net.c])]
     with torch.no_grad():
-        for p, value in zip(theirs.parameters(), ours, strict=True):
+        for p, value in zip(theirs.parameters(), net.parameters(), strict=True):
             p.copy_(torch.tensor(value))
-        want = theirs(torch.tensor(X))[:, 0].numpy()
+        want = theirs(torch.tensor(X)).numpy()
     assert_allclose(net(X), want, atol=1e-12)
-    assert sum(p.numel() for p in theirs.parameters()) == (n + 2) * m + 1
+    assert sum(p.numel() for p in theirs.parameters()) == (n + 2) * m + 1 == net.size
 
 
 @given(st.integers(1, 40), seeds)
@@ -96,8 +97,8 @@ def test_barrons_constant_is_the_integral_of_the_definition():
 def test_logistic_and_tanh_networks_are_the_same_functions(rng, n, m):
     net, X = random_net(rng, n, m, sigmoid), 5 * rng.normal(size=(20, n))
     turned = sigmoid_to_tanh(net)
-    assert turned.phi is tanh
-    assert len(turned.a) == m
+    assert parts(turned).phi is tanh
+    assert len(parts(turned).a) == m
     assert_allclose(turned(X), net(X), atol=1e-12)
 
 
@@ -106,9 +107,9 @@ def test_a_combination_of_networks_is_a_network(rng, n, widths):
     nets = [random_net(rng, n, m, tanh) for m in widths]
     X, factors = rng.normal(size=(9, n)), rng.normal(size=len(nets))
     whole = combine(nets, factors, 0.5)
-    each = np.array([net(X) for net in nets])
-    assert_allclose(whole(X), factors @ each + 0.5, atol=1e-12)
-    assert len(whole.a) == sum(widths)
+    each = np.array([net(X)[:, 0] for net in nets])
+    assert_allclose(whole(X)[:, 0], factors @ each + 0.5, atol=1e-12)
+    assert len(parts(whole).a) == sum(widths)
 
 
 @given(st.floats(0.1, 50), st.floats(-10, 10), st.integers(2, 200))
@@ -134,8 +135,8 @@ def test_bernstein_keeps_lines_and_lifts_the_parabola_by_a_variance(k):
 def test_the_staircase_keeps_its_bound(m, steepness):
     x = np.linspace(0, 1, 801)
     eps = 1 / (1 + np.exp(steepness / (2 * m)))
-    smooth = staircase(corner, m, steepness)(x[:, None])
-    steps = staircase(corner, m, steepness, step)(x[:, None])
+    smooth = staircase(corner, m, steepness)(x[:, None])[:, 0]
+    steps = staircase(corner, m, steepness, step)(x[:, None])[:, 0]
     bound = (1 + (m - 1) * eps) * min(1 / m, 0.5)
     assert np.abs(smooth - corner(x)).max() <= bound + 1e-12
     assert np.abs(steps - corner(x)).max() <= 1 / (2 * m) + 1e-12
@@ -145,8 +146,9 @@ def test_the_staircase_keeps_its_bound(m, steepness):
 def test_powers_of_exponentials_are_powers_of_a_difference(k, h):
     x = np.linspace(-2, 2, 41)
     net = power(k, h, np.exp, 0.0, 1.0)
-    assert_allclose(net(x[:, None]), (np.expm1(h * x) / h) ** k, atol=1e-6)
-    assert len(net.a) == k
+    want = (np.expm1(h * x[:, None]) / h) ** k
+    assert_allclose(net(x[:, None]), want, atol=1e-6)
+    assert len(parts(net).a) == k
 
 
 @given(seeds)
@@ -185,20 +187,20 @@ def test_drawn_networks_are_the_bell_on_average(n):
     X *= r / np.maximum(np.linalg.norm(X, axis=1, keepdims=True), r)
     for centre in (None, rng.normal(size=n)):
         net = barron_sample(n, m, r, rng, centre)
-        G = m * net.units(X) * net.a
+        G = m * net.layers[0](X) * parts(net).a
         error = 5 * G.std(axis=1) / np.sqrt(m) + 1e-12
         gap = X - (0 if centre is None else centre)
         bell = np.exp(-(gap**2).sum(axis=1) / 2)
-        assert (np.abs(net(X) - bell) <= error).all()
+        assert (np.abs(net(X)[:, 0] - bell) <= error).all()
         assert np.abs(G).max() <= 2 * r * barron_constant(n)
-        assert_allclose(np.linalg.norm(net.W, axis=1), 1)
+        assert_allclose(np.linalg.norm(parts(net).W, axis=1), 1)
 
 
 # By hand.
 
 
 def test_a_network_by_hand():
-    net = Shallow(
+    net = shallow(
         np.array([[1.0, 0.0], [1.0, 1.0]]),
         np.array([0.0, -1.0]),
         np.array([1.0, -2.0]),
@@ -206,26 +208,23 @@ def test_a_network_by_hand():
         relu,
     )
     X = np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 3.0]])
-    assert net.units(X).tolist() == [[0, 0], [1, 0], [1, 1], [0, 2]]
-    assert net(X).tolist() == [0.5, 1.5, -0.5, -3.5]
+    assert net.layers[0](X).tolist() == [[0, 0], [1, 0], [1, 1], [0, 2]]
+    assert net(X)[:, 0].tolist() == [0.5, 1.5, -0.5, -3.5]
 
 
 def test_two_stairs_by_hand():
     net = staircase(parabola, 2, 8.0, step)
-    assert (-net.b / net.W[:, 0]).tolist() == [0.25, 0.75]
-    assert net(np.array([[0.0], [0.3], [0.7], [1.0]])).tolist() == [
-        0,
-        0.25,
-        0.25,
-        1,
-    ]
+    W, b, *_ = parts(net)
+    assert (-b / W[:, 0]).tolist() == [0.25, 0.75]
+    X = np.array([[0.0], [0.3], [0.7], [1.0]])
+    assert net(X).tolist() == [[0], [0.25], [0.25], [1]]
 
 
 def test_the_square_is_a_second_difference():
-    net = power(2, 0.5, np.exp, 0.0, 1.0)
-    assert net.a.tolist() == [-8, 4]
-    assert net.c == 4
-    assert net.W.tolist() == [[0.5], [1.0]]
+    W, _, a, c, _ = parts(power(2, 0.5, np.exp, 0.0, 1.0))
+    assert a.tolist() == [-8, 4]
+    assert c == 4
+    assert W.tolist() == [[0.5], [1.0]]
 
 
 def test_a_tiny_column_is_used():
@@ -243,8 +242,8 @@ def test_without_columns_the_distance_is_that_of_zero(H):
 
 
 def test_a_power_that_needs_more_than_64_bits():
-    net = power(70, 0.25, np.exp, 0.0, 1.0)
-    assert net.a[34] / net.a[69] == -float(comb(70, 35))
+    a = parts(power(70, 0.25, np.exp, 0.0, 1.0)).a
+    assert a[34] / a[69] == -float(comb(70, 35))
 
 
 def test_constants_are_functions_too():
@@ -269,21 +268,29 @@ def test_constants_of_the_bell():
 ONE = np.ones(1)
 REFUSALS = [
     (
-        lambda: Shallow(np.ones((2, 1)), ONE, ONE, 0.0, relu),
-        r"W, b and a must have .* each unit; got shapes \(2, 1\), \(1,\)",
+        lambda: shallow(np.ones((2, 1)), ONE, ONE, 0.0, relu),
+        r"b must have one bias for each of the 2 rows of W; got shape \(1,\)",
     ),
-    (lambda: Shallow(ONE, ONE, ONE, 0.0, relu), r"got shapes \(1,\), \(1,\)"),
     (
-        lambda: Shallow(np.ones((1, 1)), ONE, ONE, np.inf, relu),
-        "weights must be finite",
+        lambda: shallow(np.ones((2, 1)), np.ones(2), ONE, 0.0, relu),
+        "layers must fit together; got 2 outputs of layer 1 for 1 inputs",
+    ),
+    (lambda: shallow(ONE, ONE, ONE, 0.0, relu), r"a row per unit; got shape \(1,\)"),
+    (
+        lambda: shallow(np.ones((1, 1)), ONE, ONE, np.inf, relu),
+        "W and b must be finite",
+    ),
+    (
+        lambda: parts(mlp([2, 3, 2], relu, np.random.default_rng(0))),
+        r"parts: network must have one hidden .*; got layers of \[3, 2\] units",
     ),
     (
         lambda: staircase(corner, 3, 1.0)(GRID),
-        r"one column per input \(1\); got shape \(101,\). .* x\[:, None\]",
+        r"have 1 columns; got shape \(101,\). .* x\[:, None\]",
     ),
     (
         lambda: staircase(corner, 3, 1.0)(np.ones((4, 2))),
-        r"one column per input \(1\); got shape \(4, 2\)",
+        r"have 1 columns; got shape \(4, 2\)",
     ),
     (
         lambda: combine([staircase(corner, 2, 1.0)], np.ones(2)),
@@ -298,7 +305,7 @@ REFUSALS = [
     ),
     (
         lambda: combine(
-            [Shallow(np.ones((1, n)), ONE, ONE, 0.0, relu) for n in (2, 3)],
+            [shallow(np.ones((1, n)), ONE, ONE, 0.0, relu) for n in (2, 3)],
             np.ones(2),
         ),
         r"nets must have the same number of inputs; got \[2, 3\]",
@@ -350,7 +357,7 @@ REFUSALS = [
     (lambda: bernstein(corner, 3, GRID - 1), "x must lie between 0 and 1; got"),
     (
         lambda: sigmoid_to_tanh(staircase(corner, 2, 1.0, step)),
-        "net.phi must be dlcore.feedforward.activations.sigmoid; got",
+        "the activation must be dlcore.feedforward.activations.sigmoid; got",
     ),
     (
         lambda: power(3, 0.1, parabola, 1.0, 0.0),
@@ -359,7 +366,7 @@ REFUSALS = [
     (lambda: power(3, 0.0, np.exp, 0.0, 1.0), "power: h must be positive"),
     (
         lambda: power(300, 1e-9, np.exp, 0.0, 1.0),
-        "weights must be finite",
+        "W and b must be finite",
     ),
     (
         lambda: power(1001, 0.1, np.exp, 0.0, 1.0),

@@ -1,18 +1,148 @@
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 from draws import seeds
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.random import default_rng
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
-from dlcore.feedforward.activations import identity, relu, tanh
-from dlcore.feedforward.layers import Concat, Dense, Residual
+from dlcore.feedforward.activations import (
+    gelu,
+    identity,
+    relu,
+    sigmoid,
+    softplus,
+    tanh,
+)
 from dlcore.feedforward.losses import cross_entropy, squared
-from dlcore.feedforward.network import Network, mlp
+from dlcore.feedforward.network import Concat, Dense, Network, Residual, layered, mlp
 from dlcore.optimization.optimizers import GD, Adam
 from dlcore.optimization.training import fit
+
+TORCH = {
+    identity: lambda z: z,
+    relu: F.relu,
+    tanh: torch.tanh,
+    sigmoid: torch.sigmoid,
+    softplus: F.softplus,
+    gelu: F.gelu,
+}
+ACTIVATIONS = st.sampled_from(list(TORCH))
+SIZES = st.integers(1, 4)
+
+
+def draw(kind, m, n, phi, rng):
+    """Draw a layer; ``"shortcut"`` is a residual layer with a matrix V."""
+    W, b = rng.normal(size=(m, n)), rng.normal(size=m)
+    if kind == "shortcut":
+        return Residual(W, b, phi, rng.normal(size=(m, n)))
+    return kind(W, b, phi)
+
+
+def theirs(layer, X, W, b, V=None):
+    """Compute a layer with torch."""
+    u = TORCH[layer.phi](F.linear(X, W, b))
+    if isinstance(layer, Concat):
+        return torch.cat([X, u], dim=1)
+    if isinstance(layer, Residual):
+        short = X if V is None else F.linear(X, V)
+        return short + u - TORCH[layer.phi](torch.zeros(1).double())
+    return u
+
+
+@pytest.mark.parametrize("kind", [Dense, Residual, Concat, "shortcut"])
+@given(rng=seeds, s=SIZES, m=SIZES, n=SIZES, phi=ACTIVATIONS)
+def test_value_and_gradient_equal_torch(kind, rng, s, m, n, phi):
+    layer = draw(kind, n if kind is Residual else m, n, phi, rng)
+    X = rng.normal(size=(s, n))
+    Y, Z = layer.forward(X)
+    dY = rng.normal(size=Y.shape)
+    leaves = [torch.tensor(a, requires_grad=True) for a in [X, *layer.parameters()]]
+    value = theirs(layer, *leaves)
+    value.backward(torch.tensor(dY))
+    assert_allclose(Y, value.detach(), atol=1e-12)
+    dX, gradients = layer.backward(X, Z, dY)
+    for ours, leaf in zip([dX, *gradients], leaves, strict=True):
+        assert_allclose(ours, leaf.grad, atol=1e-12)
+    assert Y.shape[1] == layer.outputs
+
+
+@given(rng=seeds, n=SIZES, phi=ACTIVATIONS)
+def test_residual_layer_of_zeros_is_the_identity(rng, n, phi):
+    X = rng.normal(size=(5, n))
+    layer = Residual(np.zeros((n, n)), np.zeros(n), phi)
+    assert_array_equal(layer(X), X)
+
+
+@given(rng=seeds, m=SIZES, n=SIZES, phi=ACTIVATIONS)
+def test_rows_do_not_see_each_other(rng, m, n, phi):
+    layer = draw(Dense, m, n, phi, rng)
+    X = rng.normal(size=(4, n))
+    assert_allclose(layer(X), np.vstack([layer(x[None]) for x in X]), atol=1e-14)
+
+
+def test_layers_by_hand():
+    W = np.array([[1.0, 1.0], [-1.0, -1.0]])
+    layer = Dense(W, np.array([-1.5, 0.5]), relu)
+    X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    assert layer(X).tolist() == [[0, 0.5], [0, 0], [0.5, 0]]
+    assert (layer.inputs, layer.outputs) == (2, 2)
+    shortcut = Residual(np.zeros((1, 2)), np.zeros(1), relu, np.ones((1, 2)))
+    assert shortcut(X).tolist() == [[0], [1], [2]]
+    assert Concat(W, np.zeros(2))(X[2:]).tolist() == [[1, 1, 2, -2]]
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_layers_refuse():
+    W = default_rng(0).normal(size=(3, 2))
+    with pytest.raises(
+        ValueError,
+        match=r"Dense: b must have one bias for each of the 3 rows of W; got shape \(2,\)",
+    ):
+        Dense(W, np.zeros(2))
+    with pytest.raises(ValueError, match="Dense: W must be a matrix, a row per unit"):
+        Dense(np.zeros(3), np.zeros(3))
+    with pytest.raises(ValueError, match="Dense: W and b must be finite"):
+        Dense(W * np.nan, np.zeros(3))
+    with pytest.raises(
+        ValueError,
+        match=r"Dense: X must have 2 columns; got shape \(5, 3\). Rows",
+    ):
+        Dense(W, np.zeros(3))(np.zeros((5, 3)))
+    with pytest.raises(
+        ValueError, match=r"Dense: b must have one bias .* got shape \(\)"
+    ):
+        Dense(W, 1.0)
+    with pytest.raises(
+        ValueError, match=r"Residual: V must have the shape \(3, 2\); got shape"
+    ):
+        Residual(W, np.zeros(3), relu, np.eye(3))
+    with pytest.raises(ValueError, match="Residual: V must be finite"):
+        Residual(W, np.zeros(3), relu, W * np.nan)
+    with pytest.raises(
+        ValueError,
+        match=r"Residual: W must be square without V; got shape \(3, 2\)",
+    ):
+        Residual(W, np.zeros(3))
+    ramp = Dense(W, np.zeros(3), lambda z: np.clip(z, 0, 1))
+    with pytest.raises(ValueError, match="Dense: phi must know its derivative; got <f"):
+        ramp.backward(np.zeros((1, 2)), *np.zeros((2, 1, 3)))
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_whole_numbers_become_floats_and_floats_stay_where_they_are():
+    W, b = np.array([[1, 2], [3, 4]]), np.array([5, 6])
+    layer = Residual(W, b, relu, W)
+    for p in layer.parameters():
+        assert p.dtype == float
+    layer.W -= 0.5
+    assert W.tolist() == [[1, 2], [3, 4]]
+    assert layer(np.ones((1, 2))).tolist() == [[3 + 7, 7 + 12]]
+    W, b, V = W + 0.5, b + 0.5, np.eye(2)
+    layer = Residual(W, b, relu, V)
+    assert all(p is q for p, q in zip(layer.parameters(), [W, b, V], strict=True))
 
 
 def twin(network):
@@ -106,7 +236,7 @@ def test_an_epoch_sees_every_row_once(rng, batch):
     assert_allclose(np.sort(np.vstack(seen), axis=0), np.sort(X, axis=0))
 
 
-def test_by_hand():
+def test_networks_by_hand():
     rng = default_rng(0)
     network = mlp([4, 3, 2], relu, rng)
     assert network.size == 4 * 3 + 3 + 3 * 2 + 2
@@ -122,7 +252,7 @@ def test_by_hand():
 
 
 @pytest.mark.usefixtures("unchecked")
-def test_refusals():
+def test_networks_refuse():
     rng = default_rng(0)
     layer = Dense(np.zeros((3, 2)), np.zeros(3))
     with pytest.raises(
@@ -148,3 +278,14 @@ def test_refusals():
         fit(other, np.zeros((4, 2)), np.zeros((4, 3)), squared, adam, 1, rng)
     with pytest.raises(ValueError, match="train: epochs must be a whole number"):
         fit(network, np.zeros((4, 2)), np.zeros((4, 3)), squared, adam, 0, rng)
+
+
+@given(rng=seeds, sizes=st.lists(st.integers(1, 5), min_size=2, max_size=5))
+def test_layers_of_given_weights_end_in_a_linear_one(rng, sizes):
+    drawn = mlp(sizes, tanh, rng)
+    built = layered([(layer.W, layer.b) for layer in drawn.layers], tanh)
+    X = rng.normal(size=(3, sizes[0]))
+    assert_array_equal(built(X), drawn(X))
+    assert built.parameters()[0] is drawn.parameters()[0]
+    hidden = [layer.phi is tanh for layer in built.layers]
+    assert hidden == [True] * (len(sizes) - 2) + [False]

@@ -2,7 +2,6 @@ from itertools import combinations, pairwise, product
 
 import numpy as np
 import pytest
-import torch
 from draws import seeds
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,12 +10,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import linprog
 
 from dlcore.feedforward import regions
+from dlcore.feedforward.activations import relu, tanh
+from dlcore.feedforward.network import Network, Residual, layered
 from dlcore.feedforward.regions import (
     cells,
     count_regions,
     folding_bound,
     folding_network,
-    forward,
     patterns,
     zaslavsky,
 )
@@ -29,7 +29,7 @@ def network(sizes, rng, whole=False):
     def draw(*shape):
         return rng.integers(-2, 3, shape) + 0.0 if whole else rng.normal(size=shape)
 
-    return [(draw(m, n), draw(m)) for n, m in pairwise(sizes)]
+    return layered([(draw(m, n), draw(m)) for n, m in pairwise(sizes)], relu)
 
 
 def by_programs(W, b):
@@ -94,8 +94,7 @@ def test_numbers_of_any_type_are_counted():
     for kind in (int, bool, np.float32, np.longdouble):
         assert count_regions(np.array(W, kind), np.array(b, kind)) == 7
     assert count_regions(W, b) == 7
-    net = [(np.array(W), b), ([[1, 1, 1]], [0])]
-    assert forward(net, [[1, 2]]).tolist() == [[7]]
+    net = layered([(np.array(W), b), ([[1, 1, 1]], [0])], relu)
     assert patterns(net, [[0, 1]]).tolist() == [[False, True, True]]
     assert len(cells(net, [-2, 2, -2, 2])) == 7
 
@@ -106,24 +105,10 @@ def test_nothing_is_rounded():
     assert count_regions(W, np.array([0, 0, 1e-300])) == 7
 
 
-@given(SIZES, seeds)
-def test_forward_is_torchs(hidden, rng):
-    layers = network([3, *hidden, 2], rng)
-    modules = []
-    for W, b in layers:
-        linear = torch.nn.Linear(*W.shape[::-1], dtype=torch.float64)
-        linear.weight.data, linear.bias.data = torch.tensor(W), torch.tensor(b)
-        modules += [linear, torch.nn.ReLU()]
-    X = rng.normal(size=(5, 3))
-    with torch.no_grad():
-        want = torch.nn.Sequential(*modules[:-1])(torch.tensor(X)).numpy()
-    assert_allclose(forward(layers, X), want, atol=1e-12)
-
-
 @given(SIZES, st.booleans(), seeds)
 def test_cells_tile_the_box_and_are_flat(hidden, whole, rng):
-    layers = network([2, *hidden, 2], rng, whole)
-    found = cells(layers, BOX)
+    net = network([2, *hidden, 2], rng, whole)
+    found = cells(net, BOX)
     areas = [area(cell.corners) for cell in found]
     assert min(areas) > 0
     assert sum(areas) == pytest.approx(15)
@@ -132,35 +117,37 @@ def test_cells_tile_the_box_and_are_flat(hidden, whole, rng):
         share = rng.dirichlet(np.full(len(cell.corners), 3.0), size=8)
         inside = share @ cell.corners
         flat = inside @ cell.slope.T + cell.offset
-        assert_allclose(forward(layers, inside), flat, atol=1e-9)
+        assert_allclose(net(inside), flat, atol=1e-9)
         if area(cell.corners) > 1e-4:
-            assert (patterns(layers, inside) == cell.pattern).all()
+            assert (patterns(net, inside) == cell.pattern).all()
 
 
 @given(SIZES, seeds)
 def test_no_point_has_a_pattern_without_a_cell(hidden, rng):
-    layers = network([2, *hidden, 1], rng)
-    known = {cell.pattern.tobytes() for cell in cells(layers, BOX)}
+    net = network([2, *hidden, 1], rng)
+    known = {cell.pattern.tobytes() for cell in cells(net, BOX)}
     X = rng.uniform([-2, -1], [3, 2], size=(500, 2))
-    assert {row.tobytes() for row in patterns(layers, X)} <= known
+    assert {row.tobytes() for row in patterns(net, X)} <= known
 
 
 @given(st.integers(1, 8), seeds)
 def test_a_large_box_meets_all_regions_of_one_layer(m, rng):
-    layers = network([2, m, 1], rng, whole=True)
-    found = cells(layers, (-1e3, 1e3, -1e3, 1e3))
-    assert len(found) == count_regions(*layers[0])
+    net = network([2, m, 1], rng, whole=True)
+    found = cells(net, (-1e3, 1e3, -1e3, 1e3))
+    assert len(found) == count_regions(net.layers[0].W, net.layers[0].b)
 
 
 @given(SIZES, st.integers(-8, 8), seeds)
 def test_the_cells_do_not_depend_on_the_scale_of_a_layer(hidden, power, rng):
-    layers = network([2, *hidden, 1], rng, whole=True)
-    want = cells(layers, BOX)
+    net = network([2, *hidden, 1], rng, whole=True)
+    want = cells(net, BOX)
     scale = 10.0**power
-    if hidden:  # (a W, a b) and then V / a
-        (W, b), (V, c) = layers[:2]
-        layers[:2] = [(scale * W, scale * b), (V / scale, c)]
-    found = cells(layers, BOX)
+    if hidden:
+        W, b, V, *_ = net.parameters()
+        W *= scale
+        b *= scale
+        V /= scale
+    found = cells(net, BOX)
     for cell, other in zip(want, found, strict=True):
         assert_allclose(cell.corners, other.corners, atol=1e-9)
         assert_array_equal(cell.pattern, other.pattern)
@@ -168,35 +155,32 @@ def test_the_cells_do_not_depend_on_the_scale_of_a_layer(hidden, power, rng):
 
 @given(SIZES, st.sampled_from([1e-6, 1e6]), seeds)
 def test_the_cells_do_not_depend_on_the_scale_of_the_plane(hidden, scale, rng):
-    layers = network([2, *hidden, 1], rng, whole=True)
-    want = cells(layers, BOX)
-    (W, b), *rest = layers
-    box = tuple(scale * side for side in BOX)
-    found = cells([(W / scale, b), *rest], box)
+    net = network([2, *hidden, 1], rng, whole=True)
+    want = cells(net, BOX)
+    net.layers[0].W /= scale
+    found = cells(net, tuple(scale * side for side in BOX))
     assert [c.pattern.tolist() for c in found] == [c.pattern.tolist() for c in want]
 
 
 def test_cells_of_small_weights_and_far_boxes():
     end = np.ones((1, 1)), np.zeros(1)
     small = [(np.array([[1e-4, 0.0]]), np.zeros(1)), (1e4 * end[0], end[1])]
-    assert len(cells(small, (-1, 1, -1, 1))) == 2  # max(0, x1)
+    assert len(cells(layered(small, relu), (-1, 1, -1, 1))) == 2  # max(0, x1)
     far = [(np.array([[1.0, 0.0]]), np.array([-1e6 - 0.5])), end]
-    assert len(cells(far, (1e6, 1e6 + 1, 0, 1))) == 2
+    assert len(cells(layered(far, relu), (1e6, 1e6 + 1, 0, 1))) == 2
     constant = [
         (np.zeros((2, 2)), np.array([1e-11, 0.0])),
         (np.ones((1, 2)), np.zeros(1)),
     ]
-    (cell,) = cells(constant, BOX)
+    (cell,) = cells(layered(constant, relu), BOX)
     assert cell.pattern.tolist() == [True, False]
     assert cell.offset.tolist() == [1e-11]
 
 
 def test_cells_by_hand():
-    fold = [
-        (np.array([[1.0, 0.0], [-1.0, 0.0]]), np.zeros(2)),
-        (np.ones((1, 2)), -np.ones(1)),
-        (np.ones((1, 1)), np.zeros(1)),
-    ]  # max(0, |x| - 1)
+    first = np.array([[1.0, 0.0], [-1.0, 0.0]]), np.zeros(2)
+    rest = [(np.ones((1, 2)), -np.ones(1)), (np.ones((1, 1)), np.zeros(1))]
+    fold = layered([first, *rest], relu)  # max(0, |x| - 1)
     found = cells(fold, (-2, 2, 0, 1))
     spans = sorted((c.corners[:, 0].min(), c.corners[:, 0].max()) for c in found)
     assert spans == [(-2, -1), (-1, 0), (0, 1), (1, 2)]
@@ -204,7 +188,7 @@ def test_cells_by_hand():
     assert slopes == {-2: -1, -1: 0, 0: 0, 1: 1}
     at0 = patterns(fold, np.array([[0.0, 5.0], [2.0, 5.0]]))
     assert at0.tolist() == [[False, False, False], [True, False, True]]
-    whole = cells([(np.eye(2), np.ones(2))], (0, 1, 0, 1))
+    whole = cells(layered([(np.eye(2), np.ones(2))], relu), (0, 1, 0, 1))
     assert len(whole) == 1
     assert whole[0].pattern.shape == (0,)
 
@@ -215,7 +199,8 @@ def test_cells_by_hand():
 )
 def test_the_folding_network_has_its_pieces_all_different(m, n, L):
     net = folding_network(m, n, L, default_rng(m + L))
-    assert [W.shape for W, _ in net] == [(m, n), *[(m, m)] * (L - 1), (1, m)]
+    shapes = [layer.W.shape for layer in net.layers]
+    assert shapes == [(m, n), *[(m, m)] * (L - 1), (1, m)]
     found = cells(net, (0, 1, 0, 1))
     assert len(found) == folding_bound(m, n, L)
     maps = np.array([[*cell.slope[0], *cell.offset] for cell in found])
@@ -226,7 +211,7 @@ def test_the_folding_network_has_its_pieces_all_different(m, n, L):
 
 
 def test_folds_in_three_dimensions_reach_the_bound():
-    W, b = folding_network(6, 3, 1, default_rng(0))[0]
+    W, b, *_ = folding_network(6, 3, 1, default_rng(0)).parameters()
     net = folding_network(6, 3, 2, default_rng(0))  # the same cuts, folded
     near = np.array([*product([-1e-6, 1e-6], repeat=3)])
     vertices = [
@@ -251,7 +236,8 @@ def test_folding_bounds_by_hand():
     assert folding_bound(3, 3, 9) == 8
 
 
-ONE = [(np.ones((2, 2)), np.ones(2))]
+ONE = layered([(np.ones((2, 2)), np.ones(2))], relu)
+SHORTCUT = Residual(np.ones((2, 2)), np.ones(2), relu)
 REFUSALS = [
     (lambda: zaslavsky(-1, 2), r"zaslavsky: m must be a whole .*; got -1"),
     (lambda: zaslavsky(2, 1.5), r"zaslavsky: n must be a whole .*; got 1.5"),
@@ -259,37 +245,41 @@ REFUSALS = [
     (lambda: folding_network(2, 2, 0, default_rng(0)), r"L must .* from 1 on"),
     (
         lambda: count_regions(np.ones(3), np.ones(3)),
-        r"count_regions: W must have a row for each unit; got shape \(3,\)",
+        r"W must be a matrix, a row per unit; got shape \(3,\)",
     ),
     (
         lambda: count_regions(np.ones((3, 2)), np.ones(2)),
-        r"b must have one number for each of the 3 units; got shape \(2,\)",
+        r"b must have one bias for each of the 3 rows of W; got shape \(2,\)",
     ),
     (
         lambda: count_regions(np.full((1, 2), np.nan), np.ones(1)),
         r"W and b must be finite",
     ),
-    (lambda: cells([], BOX), r"cells: layers must be pairs \(W, b\); got none"),
     (
-        lambda: forward([*ONE, (np.ones((1, 3)), np.ones(1))], np.ones((1, 2))),
-        r"a layer must take the 2 numbers of the layer before; got shape",
+        lambda: cells(Network([*ONE.layers, *ONE.layers]), BOX),
+        r"cells: network must have dense layers of ReLU .*; got .*'identity'",
     ),
     (
-        lambda: cells([(np.ones((1, 3)), np.ones(1))], BOX),
-        r"cells: layers must take two inputs; got 3",
+        lambda: patterns(Network([SHORTCUT, *ONE.layers]), np.ones((1, 2))),
+        r"patterns: network must have dense layers .*; got \[\('Residual', 'ReLU'\)",
+    ),
+    (
+        lambda: cells(layered([(np.eye(2), np.ones(2))] * 2, tanh), BOX),
+        r"a linear last one; got \[\('Dense', 'tanh'\), .* with layered\(pairs, relu\)",
+    ),
+    (
+        lambda: cells(layered([(np.ones((1, 3)), np.ones(1))], relu), BOX),
+        r"cells: network must take two inputs; got 3",
     ),
     (lambda: cells(ONE, (1, 0, 0, 1)), r"box must be left < right"),
     (lambda: cells(ONE, (0, np.inf, 0, 1)), r"box must be finite"),
     (lambda: cells(ONE, (0, 1, 0)), r"cells: box must be four numbers; got"),
     (lambda: cells(ONE, None), r"cells: box must be four numbers; got None"),
-    (lambda: cells([np.eye(2)], BOX), r"be pairs \(W, b\); got ndarray"),
-    (lambda: cells([(np.eye(2),)], BOX), r"be pairs \(W, b\); got tuple"),
     (
         lambda: patterns(ONE, np.ones((1, 3))),
-        r"X must have a column for each of the 2 inputs; got shape \(1, 3\)",
+        r"X must have 2 columns; got shape \(1, 3\)",
     ),
     (lambda: patterns(ONE, np.full((1, 2), np.nan)), r"X must be finite"),
-    (lambda: forward(ONE, np.full((1, 2), np.inf)), r"X must be finite"),
     (
         lambda: folding_network(60, 20, 1, default_rng(0)),
         r"at most 100,000 subsets of n hyperplanes; got 60 and 20",
@@ -308,13 +298,12 @@ def test_refuses(call, message):
         call()
 
 
-def test_layers_are_left_as_they_are():
-    layers = network([2, 3, 1], default_rng(0))
-    before = [(W.copy(), b.copy()) for W, b in layers]
-    cells(layers, BOX)
-    for (W, b), (V, c) in zip(layers, before, strict=True):
-        assert_array_equal(W, V)
-        assert_array_equal(b, c)
+def test_networks_are_left_as_they_are():
+    net = network([2, 3, 1], default_rng(0))
+    before = [p.copy() for p in net.parameters()]
+    cells(net, BOX)
+    for p, q in zip(net.parameters(), before, strict=True):
+        assert_array_equal(p, q)
 
 
 def test_refuses_networks_with_too_many_cells(monkeypatch):

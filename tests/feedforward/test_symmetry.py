@@ -17,8 +17,7 @@ from dlcore.feedforward.activations import (
     sigmoid,
     tanh,
 )
-from dlcore.feedforward.layers import Dense, Residual
-from dlcore.feedforward.network import Network, mlp
+from dlcore.feedforward.network import Dense, Network, Residual, mlp
 from dlcore.feedforward.symmetry import (
     is_permutation,
     permute_hidden,

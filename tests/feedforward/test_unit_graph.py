@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dlcore.feedforward.activations import identity, relu, step, tanh
-from dlcore.feedforward.layers import Dense
-from dlcore.feedforward.network import Network
+from dlcore.feedforward.network import Dense, Network
 from dlcore.feedforward.unit_graph import depths, evaluate, layout
 
 

@@ -16,8 +16,7 @@ from dlcore.feedforward.activations import (
     sigmoid,
     tanh,
 )
-from dlcore.feedforward.layers import Dense
-from dlcore.feedforward.network import Network, mlp
+from dlcore.feedforward.network import Dense, Network, mlp
 from dlcore.optimization.signal_propagation import gains, gaussian_mean, signal
 
 TORCH = {"ReLU": torch.relu, "tanh": torch.tanh, "logistic": torch.sigmoid}
