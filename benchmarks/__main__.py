@@ -85,7 +85,7 @@ def steps(name: str, on_torch: bool) -> tuple[Work, Work]:
     rng = np.random.default_rng(0)
     pairs = [models(rng) for _ in range(2)]
     model, (_, twin) = pairs[0][on_torch], pairs[1]
-    ours = list(model.parameters()) if on_torch else model.parameters
+    ours = list(model.parameters())
     theirs = list(twin.parameters())
     for p, q in zip(ours, theirs, strict=True):
         g = rng.normal(size=tuple(p.shape)).astype(np.float32)
@@ -95,7 +95,7 @@ def steps(name: str, on_torch: bool) -> tuple[Work, Work]:
         other = torch.optim.Adam(theirs, lr=1e-3)
     else:
         other = torch.optim.SGD(theirs, lr=1e-3, momentum=0.9)
-    return getattr(optim, name)(ours, lr=1e-3).step, other.step
+    return getattr(optimizers, name)(ours, lr=1e-3).step, other.step
 
 
 def convolution(inputs: int, outputs: int, k: int) -> tuple[Work, Work]:

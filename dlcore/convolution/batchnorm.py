@@ -1,54 +1,19 @@
 r"""Batch normalisation of pictures: each channel is measured over batch and places.
 
-The same idea for tables, on our own tensors, is ``BatchNorm`` in ``dlcore.optimization.normalization``.
+The same idea for tables, on our own tensors, is ``BatchNorm`` in
+``dlcore.optimization.normalization``.
 """
 
-from numbers import Real
-from typing import Any
+from math import inf
 
 from jaxtyping import Float
 
 from dlcore._torch import Tensor, nn, torch
-from dlcore.checks import check, check_whole
+from dlcore.checks import check, check_between, check_whole
 
-OTHERS = (0, 2, 3)  # the axes of a batch of pictures that are not the channel
+__all__ = ["BatchNorm2d"]
 
-
-class _Normalize(torch.autograd.Function):
-    """Normalise by the batch, scale and shift; return also mean and variance."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, gamma: Tensor, beta: Tensor, eps: float) -> Any:
-        mu = x.mean(OTHERS)
-        x_hat = x - _column(mu)
-        squares = x_hat * x_hat
-        v = squares.mean(OTHERS)
-        root = (v + eps).sqrt()
-        x_hat /= _column(root)
-        y = torch.mul(x_hat, _column(gamma), out=squares)
-        y += _column(beta)
-        ctx.save_for_backward(x_hat, root, gamma)
-        ctx.mark_non_differentiable(mu, v)
-        return y, mu, v
-
-    @staticmethod
-    def backward(ctx: Any, delta: Tensor, *_: Any) -> Any:
-        check(
-            not torch.is_grad_enabled(),
-            "BatchNorm2d: the gradient in training",
-            "not be differentiated again",
-            "create_graph=True",
-            "Its formula forgets how x led to the normalised numbers.",
-        )
-        x_hat, root, gamma = ctx.saved_tensors
-        products = delta * x_hat
-        d_gamma, d_beta = products.sum(OTHERS), delta.sum(OTHERS)
-        many = delta.numel() // len(gamma)
-        dx = torch.mul(x_hat, _column(d_gamma / -many), out=products)
-        dx += delta
-        dx -= _column(d_beta / many)
-        dx *= _column(gamma / root)
-        return dx, d_gamma, d_beta, None
+_OTHERS = (0, 2, 3)  # the axes of a batch of pictures that are not the channel
 
 
 class BatchNorm2d(nn.Module):
@@ -82,10 +47,8 @@ class BatchNorm2d(nn.Module):
     def __init__(self, channels: int, eps: float = 1e-5, momentum: float = 0.1) -> None:
         super().__init__()
         check_whole("BatchNorm2d: channels", channels, 1)
-        ok = isinstance(eps, Real) and 0 <= eps < float("inf")
-        check(ok, "BatchNorm2d: eps", "be finite and not negative", eps)
-        ok = isinstance(momentum, Real) and 0 < momentum <= 1
-        check(ok, "BatchNorm2d: momentum", "lie in (0, 1]", momentum)
+        check_between("BatchNorm2d: eps", eps, 0, inf, "[)")
+        check_between("BatchNorm2d: momentum", momentum, 0, 1, "(]")
         self.eps, self.momentum = eps, momentum
         self.gamma = nn.Parameter(torch.ones(channels))
         self.beta = nn.Parameter(torch.zeros(channels))
@@ -96,14 +59,12 @@ class BatchNorm2d(nn.Module):
         self, x: Float[Tensor, "B C rows columns"]
     ) -> Float[Tensor, "B C rows columns"]:
         self._check(x)
-        if not self.training:
-            scale = self.gamma / (self.running_var + self.eps).sqrt()
-            shift = self.beta - scale * self.running_mean
-            return _column(scale) * x + _column(shift)
-        settings = self.gamma, self.beta, self.eps
-        y, mu, v = _Normalize.apply(x, *settings)  # type: ignore[no-untyped-call]
-        self._follow(mu, v, x.numel() // len(mu))
-        return y
+        mu, v = self.running_mean, self.running_var
+        if self.training:
+            v, mu = torch.var_mean(x, _OTHERS, correction=0)
+            self._follow(mu.detach(), v.detach(), x.numel() // len(mu))
+        scale = self.gamma / (v + self.eps).sqrt()
+        return _column(scale) * (x - _column(mu)) + _column(self.beta)
 
     def _follow(self, mu: Tensor, v: Tensor, many: int) -> None:
         """Move the running statistics towards those of a batch."""

@@ -1,8 +1,9 @@
 r"""Convolutional networks: layers in a row, and a look at what each of them does.
 
-Networks are built of the layers of ``dlcore.convolution.conv`` and ``dlcore.convolution.pooling``, and of
-``nn.Linear``. What is said about them, sizes, counts and receptive fields, is read off the
-model, so it holds for every model of such layers.
+Networks are built of the layers of PyTorch, which compute what those of
+``dlcore.convolution.conv`` and ``dlcore.convolution.pooling`` do in less time. What is said
+about them, sizes, counts and receptive fields, is read off the model, so it holds for every
+model of such layers, theirs or ours.
 """
 
 from collections.abc import Sequence
@@ -13,11 +14,26 @@ from typing import NamedTuple
 from jaxtyping import Float
 
 from dlcore._torch import Generator, Tensor, nn, torch
-from dlcore.checks import check, check_whole
-from dlcore.convolution.conv import Conv2d, receptive_field
-from dlcore.convolution.pooling import AvgPool2d, MaxPool2d
+from dlcore.checks import check, check_one_of, check_whole
+from dlcore.convolution.conv import Conv2d, he_normal, receptive_field
+from dlcore.convolution.pooling import MaxPool2d
+
+__all__ = [
+    "SHRINK",
+    "LayerCost",
+    "as_table",
+    "classifier",
+    "conv_stack",
+    "feature_maps",
+    "he_linear",
+    "lenet5",
+    "rows_seen",
+    "shape_trace",
+]
 
 SHRINK = ("max", "average", "stride")
+_CONVOLUTIONS = (Conv2d, nn.Conv2d)
+_WINDOWS = (*_CONVOLUTIONS, MaxPool2d, nn.MaxPool2d, nn.AvgPool2d)
 
 
 def he_linear(
@@ -27,9 +43,8 @@ def he_linear(
     check_whole("he_linear: inputs", inputs, 1)
     check_whole("he_linear: outputs", outputs, 1)
     layer = nn.Linear(inputs, outputs)
-    with torch.no_grad():
-        layer.weight.normal_(0, (2 / inputs) ** 0.5, generator=generator)
-        layer.bias.zero_()
+    layer.weight = nn.Parameter(he_normal(outputs, inputs, generator=generator))
+    nn.init.zeros_(layer.bias)
     return layer
 
 
@@ -53,24 +68,14 @@ def conv_stack(
     """
     enough = len(channels) > 1
     check(enough, "conv_stack: channels", "be two or more", list(channels))
-    known = shrink in SHRINK
-    check(known, "conv_stack: shrink", f"be one of {SHRINK}", repr(shrink))
+    check_one_of("conv_stack: shrink", shrink, SHRINK)
     stride = 2 if shrink == "stride" else 1
     layers: list[nn.Module] = []
-    for inputs, outputs in pairwise(channels):
-        layers += [
-            Conv2d(
-                inputs,
-                outputs,
-                k,
-                stride=stride,
-                padding=padding,
-                generator=generator,
-            ),
-            nn.ReLU(),
-        ]
+    for sizes in pairwise(channels):
+        conv = Conv2d(*sizes, k, stride=stride, padding=padding, generator=generator)
+        layers += [conv.in_torch(), nn.ReLU()]
         if shrink != "stride":
-            layers.append(MaxPool2d(2) if shrink == "max" else AvgPool2d(2))
+            layers.append(nn.MaxPool2d(2) if shrink == "max" else nn.AvgPool2d(2))
     return layers
 
 
@@ -94,16 +99,14 @@ def classifier(
         classes: number of scores.
         k: rows and columns of a kernel.
         padding: zeros around the pictures.
-        shrink: see :func:`pyramid`.
+        shrink: see :func:`conv_stack`.
         generator: source of the weights.
     """
-    body = conv_stack(
-        [shape[0], *channels],
-        k,
-        padding=padding,
-        shrink=shrink,
-        generator=generator,
-    )
+    sizes = [shape[0], *channels]
+    body = conv_stack(sizes, k, padding=padding, shrink=shrink, generator=generator)
+    least = sum(rows_seen(body, 0))
+    enough = min(shape[1:]) >= least
+    check(enough, "classifier: shape", f"have sides of {least} or more", shape)
     with torch.no_grad():
         out = nn.Sequential(*body)(torch.zeros(1, *shape))
     head: list[nn.Module] = [nn.Flatten()]
@@ -118,8 +121,7 @@ def lenet5(generator: Generator | None = None) -> nn.Sequential:
     The network of 1998 pools with trained factors, joins only some channels in its second
     convolution, bends by tanh, and compares its last layer with templates.
     """
-    sizes = (1, 32, 32), [6, 16], [120, 84], 10
-    return classifier(*sizes, generator=generator)
+    return classifier((1, 32, 32), [6, 16], [120, 84], 10, generator=generator)
 
 
 def feature_maps(
@@ -189,10 +191,9 @@ def shape_trace(model: nn.Module, shape: Sequence[int]) -> list[LayerCost]:
 
 def _multiplications(layer: nn.Module, out: Tensor) -> int:
     """Count products with weights: each weight is used at every place of the output."""
-    if isinstance(layer, Conv2d):
-        return layer.W.numel() * prod(out.shape[2:])
-    if isinstance(layer, nn.Conv2d):
-        return layer.weight.numel() * prod(out.shape[2:])
+    if isinstance(layer, _CONVOLUTIONS):
+        kernels = next(layer.parameters())
+        return kernels.numel() * prod(out.shape[2:])
     if isinstance(layer, nn.Linear):
         return layer.weight.numel() * prod(out.shape[1:-1])
     return 0
@@ -218,8 +219,8 @@ def rows_seen(layers: Sequence[nn.Module], place: int) -> tuple[int, int]:
 
     .. math:: i \prod_l s_l - \sum_l p_l \prod_{j < l} s_j
 
-    is the first of them, and :func:`~dlcore.convolution.conv.receptive_field` their number. The same
-    holds for columns.
+    is the first of them, and :func:`~dlcore.convolution.conv.receptive_field` their number.
+    The same holds for columns.
 
     Args:
         layers: convolutions, poolings, and what works on each number alone.
@@ -232,15 +233,21 @@ def rows_seen(layers: Sequence[nn.Module], place: int) -> tuple[int, int]:
     sizes: list[tuple[int, int, int]] = []
     start = 0
     for layer in layers:
-        _, step = receptive_field(sizes)
-        if isinstance(layer, Conv2d):
-            start -= layer.padding * step
-            sizes.append((layer.W.shape[2], layer.stride, layer.dilation))
-        elif isinstance(layer, MaxPool2d):
-            sizes.append((layer.size, layer.stride, 1))
+        if isinstance(layer, _WINDOWS):
+            _, step = receptive_field(sizes)
+            start -= _along_rows(layer, "padding", 0) * step
+            k, stride = (_along_rows(layer, name) for name in ("kernel_size", "stride"))
+            sizes.append((k, stride, _along_rows(layer, "dilation")))
         else:
             alone = isinstance(layer, nn.ReLU | nn.Tanh | nn.Identity)
             rule = "be convolutions, poolings or ReLUs"
             check(alone, "rows_seen: layers", rule, type(layer).__name__)
     field, step = receptive_field(sizes)
     return start + place * step, start + place * step + field
+
+
+def _along_rows(layer: nn.Module, name: str, default: int = 1) -> int:
+    """Return a setting of a layer, of the rows where those of the columns may differ."""
+    value = getattr(layer, name, default)
+    check(not isinstance(value, str), f"rows_seen: {name}", "be a number", value)
+    return int(value[0] if isinstance(value, tuple) else value)

@@ -1,4 +1,4 @@
-r"""Convolutional layers: a small kernel slid over pictures, and its gradients.
+r"""Convolutional layers: a small kernel slid over pictures, as a product of matrices.
 
 Pictures are tensors of shape (B, C, rows, columns). As in PyTorch, a layer computes the
 *cross-correlation* of the picture with its kernel; the kernel is not turned around.
@@ -6,7 +6,7 @@ Pictures are tensors of shape (B, C, rows, columns). As in PyTorch, a layer comp
 
 from collections.abc import Sequence
 from itertools import product
-from typing import Any
+from math import prod
 
 from jaxtyping import Float
 
@@ -14,9 +14,15 @@ from dlcore._torch import Generator, Tensor, nn, torch
 from dlcore._torch import functional as F
 from dlcore.checks import check, check_whole
 
-CACHE = 2**18  # numbers; what is copied at a time should stay in the cache
-
-Pair = tuple[int, int]
+__all__ = [
+    "Conv2d",
+    "causal_conv1d",
+    "conv2d",
+    "conv2d_loops",
+    "he_normal",
+    "out_size",
+    "receptive_field",
+]
 
 
 def out_size(
@@ -82,6 +88,9 @@ def conv2d(
 
     .. math:: y_o[i, j] = b_o + \sum_{c, u, v} W_{oc}[u, v]\, x_c[si + du, sj + dv]
 
+    The numbers that a kernel sees at a place are a column; then all sums are one product
+    of matrices.
+
     Args:
         x: pictures with :math:`C` channels.
         W: a kernel for each pair of an output and an input channel. With groups it has
@@ -92,126 +101,20 @@ def conv2d(
         dilation: :math:`d`.
         groups: :math:`g`; outputs of one group see inputs of the same group only.
     """
-    _check_conv(x, W, b, stride, padding, dilation, groups)
-    settings = map(int, (stride, padding, dilation, groups))
-    y: Tensor = _Correlation.apply(x, W, *settings)  # type: ignore[no-untyped-call]
+    places = _check_conv(x, W, b, stride, padding, dilation, groups)
+    stride, padding, dilation, groups = map(int, (stride, padding, dilation, groups))
+    seen = F.unfold(x, W.shape[2:], dilation, padding, stride)
+    kernels = W.reshape(groups, len(W) // groups, -1)
+    y = kernels @ seen.unflatten(1, (groups, -1))
+    y = y.reshape(len(x), len(W), *places)
     return y if b is None else y + b[:, None, None]
 
 
-class _Correlation(torch.autograd.Function):
-    """The sum of :func:`conv2d`; both of its gradients are such sums again.
-
-    So they have gradients themselves.
-    """
-
-    @staticmethod
-    def forward(
-        x: Tensor,
-        W: Tensor,
-        stride: int,
-        padding: int,
-        dilation: int,
-        groups: int,
-    ) -> Tensor:
-        return _correlate(_pad(x, padding), W, stride, dilation, groups)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: Any, output: Tensor) -> None:
-        x, W, *ctx.settings = inputs
-        ctx.save_for_backward(x, W)
-
-    @staticmethod
-    def backward(ctx: Any, delta: Tensor) -> Any:
-        x, W = ctx.saved_tensors
-        dx = dW = None
-        if ctx.needs_input_grad[0]:
-            dx = _by_input(x, delta, W, *ctx.settings)
-        if ctx.needs_input_grad[1]:
-            dW = _by_kernel(x, delta, W, *ctx.settings)
-        return dx, dW, None, None, None, None
-
-
-def _pad(x: Tensor, padding: int) -> Tensor:
-    return F.pad(x, [padding] * 4) if padding else x
-
-
-def _correlate(x: Tensor, W: Tensor, stride: int, dilation: int, groups: int) -> Tensor:
-    """Add up over the rows of the kernel: each is one product of matrices."""
-    O, c, k, l = W.shape
-    m = (x.shape[2] - dilation * (k - 1) - 1) // stride + 1
-    n = (x.shape[3] - dilation * (l - 1) - 1) // stride + 1
-    size = _block(c * l * groups * x.shape[2] * n)
-    rows = W.permute(2, 0, 1, 3).reshape(k, groups, O // groups, c * l)
-    rows = rows.repeat(1, min(size, len(x)), 1, 1)
-    y = x.new_empty(len(x) * groups, O // groups, m * n)
-    for block, out in zip(x.split(size), y.split(size * groups), strict=True):
-        columns = _columns(block, c, l, stride, dilation)
-        for u in range(k):
-            seen = columns[:, :, dilation * u :: stride][:, :, :m].flatten(2)
-            kernel = rows[u, : len(seen)]
-            torch.baddbmm(out, kernel, seen, beta=float(u > 0), out=out)
-    return y.view(len(x), O, m, n)
-
-
-def _columns(x: Tensor, c: int, l: int, stride: int, dilation: int) -> Tensor:
-    """Lay beside each place of a row what the ``l`` entries of a kernel see there."""
-    seen = x.unfold(3, dilation * (l - 1) + 1, stride)[..., ::dilation]
-    return seen.movedim(-1, 2).reshape(-1, c * l, *seen.shape[2:4])
-
-
-def _block(size: int) -> int:
-    """Return how many pictures to copy at a time, so that the copy stays in the cache."""
-    return max(1, CACHE // size)
-
-
-def _by_kernel(
-    x: Tensor,
-    delta: Tensor,
-    W: Tensor,
-    stride: int,
-    padding: int,
-    dilation: int,
-    groups: int,
-) -> Tensor:
-    """Return the gradient by the kernel: the input correlated with the adjoint."""
-    O, c, k, l = W.shape
-    m, n = delta.shape[2:]
-    padded = _pad(x, padding)
-    size = _block(c * l * groups * padded.shape[2] * n)
-    flat = delta.reshape(-1, O // groups, m * n)
-    dW = delta.new_zeros(k, groups, O // groups, c * l)
-    for block, d in zip(padded.split(size), flat.split(size * groups), strict=True):
-        columns = _columns(block, c, l, stride, dilation)
-        for u in range(k):
-            seen = columns[:, :, dilation * u :: stride][:, :, :m].flatten(2)
-            dW[u] += (d @ seen.mT).view(-1, *dW.shape[1:]).sum(0)
-    return dW.view(k, O, c, l).permute(1, 2, 0, 3)
-
-
-def _by_input(
-    x: Tensor,
-    delta: Tensor,
-    W: Tensor,
-    stride: int,
-    padding: int,
-    dilation: int,
-    groups: int,
-) -> Tensor:
-    """Return the gradient by the input: the adjoint convolved with the kernel."""
-    B, O, m, n = delta.shape
-    spread = delta.new_zeros(B, O, stride * (m - 1) + 1, stride * (n - 1) + 1)
-    spread[:, :, ::stride, ::stride] = delta
-    margins: list[int] = []
-    for axis in (3, 2):  # as F.pad wants it; it cuts off what is negative
-        before = dilation * (W.shape[axis] - 1) - padding
-        after = x.shape[axis] + padding - spread.shape[axis]
-        margins += [before, after]
-    around = F.pad(spread, margins)
-    turned = W.flip(2, 3).view(groups, -1, *W.shape[1:]).transpose(1, 2)
-    dx: Tensor = _Correlation.apply(  # type: ignore[no-untyped-call]
-        around, turned.flatten(0, 1), 1, 0, dilation, groups
-    )
-    return dx
+def he_normal(
+    *shape: int, generator: Generator | None = None
+) -> Float[Tensor, "outputs *_"]:
+    r"""Draw first weights from :math:`\mathcal{N}(0, 2/n)`, where an output has :math:`n`."""
+    return (2 / prod(shape[1:])) ** 0.5 * torch.randn(shape, generator=generator)
 
 
 class Conv2d(nn.Module):
@@ -230,12 +133,9 @@ class Conv2d(nn.Module):
             fan-in :math:`n = k^2 C / g`; biases are 0.
 
     Attributes:
-        slide: what computes the sums, :func:`conv2d`. PyTorch's function of this name has
-            the same arguments, and is faster for few channels:
-            ``Conv2d.slide = staticmethod(torch.nn.functional.conv2d)``.
+        W: kernels.
+        b: biases, or ``None``.
     """
-
-    slide = staticmethod(conv2d)
 
     def __init__(
         self,
@@ -261,18 +161,25 @@ class Conv2d(nn.Module):
             f"divide the channels {inputs} → {outputs}",
             groups,
         )
-        self.stride, self.padding = stride, padding
+        self.kernel_size, self.stride, self.padding = k, stride, padding
         self.dilation, self.groups = dilation, groups
         shape = outputs, inputs // groups, k, k
-        scale = (2 / (shape[1] * k * k)) ** 0.5
-        self.W = nn.Parameter(scale * torch.randn(shape, generator=generator))
+        self.W = nn.Parameter(he_normal(*shape, generator=generator))
         self.b = nn.Parameter(torch.zeros(outputs)) if bias else None
 
     def forward(  # noqa: D102
         self, x: Float[Tensor, "B C rows columns"]
     ) -> Float[Tensor, "B O _ _"]:
         settings = self.stride, self.padding, self.dilation, self.groups
-        return self.slide(x, self.W, self.b, *settings)
+        return conv2d(x, self.W, self.b, *settings)
+
+    def in_torch(self) -> nn.Conv2d:
+        """Return PyTorch's layer with these parameters: the same sums in less time."""
+        outputs, inputs, k, _ = self.W.shape
+        settings = self.stride, self.padding, self.dilation, self.groups
+        layer = nn.Conv2d(inputs * self.groups, outputs, k, *settings, device="meta")
+        layer.weight, layer.bias = self.W, self.b
+        return layer
 
     def extra_repr(self) -> str:
         """Show the channels and what is not as usual."""
@@ -338,7 +245,7 @@ def _check_conv(
     padding: int,
     dilation: int,
     groups: int,
-) -> Pair:
+) -> tuple[int, int]:
     """Refuse what does not fit together; return the rows and columns of the output."""
     _check_axes("conv2d", x, W, "B, C, rows, columns", "O, C, k, k")
     _check_sizes("conv2d", stride, padding, dilation)

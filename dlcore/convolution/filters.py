@@ -11,7 +11,21 @@ import numpy as np
 from jaxtyping import Float, Shaped
 from numpy import ndarray
 
-from dlcore.checks import check, check_finite, check_whole
+from dlcore.checks import check, check_finite, check_positive, check_whole
+
+__all__ = [
+    "bar",
+    "blur",
+    "difference_of_gaussians",
+    "gabor",
+    "gaussian",
+    "grating",
+    "offsets",
+    "orientation_histograms",
+    "sharpen",
+    "sobel",
+    "sum_shifted",
+]
 
 
 def offsets(
@@ -49,7 +63,7 @@ def gaussian(sigma: float, size: int) -> Float[ndarray, "k k"]:
         sigma: width :math:`\sigma`, in pixels.
         size: the odd side.
     """
-    _check_positive("gaussian: sigma", sigma)
+    check_positive("gaussian: sigma", sigma)
     bell = _bell(sigma, size)
     return bell / bell.sum()
 
@@ -114,7 +128,7 @@ def gabor(
         size: the odd side.
         phase: :math:`\phi`; 0 has a bright stripe in the middle, ±π/2 an edge.
     """
-    _check_positive("gabor: sigma", sigma)
+    check_positive("gabor: sigma", sigma)
     return _bell(sigma, size) * grating(theta, wavelength, size, phase)
 
 
@@ -129,7 +143,7 @@ def grating(
         size: the odd side.
         phase: :math:`\phi`.
     """
-    _check_positive("grating: wavelength", wavelength)
+    check_positive("grating: wavelength", wavelength)
     check_finite("grating: phase", phase)
     _, v = offsets(size, theta)
     return np.cos(2 * np.pi * v / wavelength + phase)
@@ -144,8 +158,8 @@ def bar(theta: float, width: float, length: float, size: int) -> Float[ndarray, 
         length: along.
         size: the odd side.
     """
-    _check_positive("bar: width", width)
-    _check_positive("bar: length", length)
+    check_positive("bar: width", width)
+    check_positive("bar: length", length)
     u, v = offsets(size, theta)
     inside = [
         np.clip((extent + 1) / 2 - np.abs(w), 0, min(1, extent))
@@ -197,7 +211,7 @@ def orientation_histograms(
     """
     _check_cells(images, cell)
     check_whole("orientation_histograms: bins", bins, 1)
-    _check_positive("orientation_histograms: eps", eps)
+    check_positive("orientation_histograms: eps", eps)
     s, rows, columns = images.shape
     framed = np.pad(images.astype(float), ((0, 0), (1, 1), (1, 1)), mode="edge")
     down = (framed[:, 2:, 1:-1] - framed[:, :-2, 1:-1]) / 2
@@ -264,7 +278,3 @@ def _check_cells(images: ndarray, cell: int) -> None:
 def _check_odd(what: str, size: int) -> None:
     ok = hasattr(size, "__index__") and size >= 1 and size % 2 == 1
     check(ok, what, "be an odd whole number", repr(size))
-
-
-def _check_positive(what: str, value: float) -> None:
-    check(bool(0 < value < np.inf), what, "be positive and finite", value)

@@ -20,7 +20,31 @@ import numpy as np
 from jaxtyping import Complex, Float, Num
 from numpy import ndarray
 
-from dlcore.checks import check, check_finite, check_whole, refusing
+from dlcore.checks import (
+    check,
+    check_finite,
+    check_one_of,
+    check_positive,
+    check_whole,
+    refusing,
+)
+
+__all__ = [
+    "MODES",
+    "circulant",
+    "convolve",
+    "correlate",
+    "dft_matrix",
+    "equivariant_projection",
+    "fft_convolve",
+    "gaussian_kernel",
+    "integral_operator",
+    "matrix_of",
+    "midpoints",
+    "output_size",
+    "shift",
+    "toeplitz",
+]
 
 MODES = ("full", "same", "valid", "circular")
 
@@ -42,7 +66,7 @@ def output_size(n: int, m: int, mode: str = "full") -> int:
     """Return how many places a kernel of length ``m`` gives on ``n`` places."""
     check_whole("output_size: n", n, 1)
     check_whole("output_size: m", m, 1)
-    check(mode in MODES, "output_size: mode", f"be one of {MODES}", repr(mode))
+    check_one_of("output_size: mode", mode, MODES)
     check(
         mode != "valid" or m <= n,
         "output_size: a valid kernel",
@@ -232,12 +256,7 @@ def gaussian_kernel(width: float, radius: int | None = None) -> Float[ndarray, "
         width: the standard deviation :math:`\sigma`, in places.
         radius: the places are :math:`k = -r, \dots, r`; by default :math:`r \ge 4\sigma`.
     """
-    check(
-        bool(np.isfinite(width) and width > 0),
-        "gaussian_kernel: width",
-        "be positive and finite",
-        width,
-    )
+    check_positive("gaussian_kernel: width", width)
     r = int(np.ceil(4 * width)) if radius is None else radius
     check_whole("gaussian_kernel: radius", r, 0)
     k = np.arange(-r, r + 1)

@@ -5,6 +5,8 @@ from jaxtyping import Float
 from dlcore._torch import Tensor, nn
 from dlcore.checks import check, check_whole
 
+__all__ = ["AvgPool2d", "MaxPool2d", "avg_pool2d", "max_pool2d", "windows"]
+
 
 def windows(
     x: Float[Tensor, "B C rows columns"], size: int, stride: int | None = None
@@ -52,26 +54,27 @@ def avg_pool2d(
 class MaxPool2d(nn.Module):
     """The layer :func:`max_pool2d`; it has no parameters."""
 
-    pool = staticmethod(max_pool2d)
-
     def __init__(self, size: int, stride: int | None = None) -> None:
         super().__init__()
         who = type(self).__name__
-        self.size, self.stride = size, size if stride is None else stride
-        check_whole(f"{who}: size", self.size, 1)
+        self.kernel_size, self.stride = size, size if stride is None else stride
+        check_whole(f"{who}: size", size, 1)
         check_whole(f"{who}: stride", self.stride, 1)
 
     def forward(  # noqa: D102
         self, x: Float[Tensor, "B C rows columns"]
     ) -> Float[Tensor, "B C _ _"]:
-        return self.pool(x, self.size, self.stride)
+        return max_pool2d(x, self.kernel_size, self.stride)
 
     def extra_repr(self) -> str:
         """Show size and stride."""
-        return f"{self.size}, stride={self.stride}"
+        return f"{self.kernel_size}, stride={self.stride}"
 
 
 class AvgPool2d(MaxPool2d):
     """The layer :func:`avg_pool2d`; it has no parameters."""
 
-    pool = staticmethod(avg_pool2d)
+    def forward(  # noqa: D102
+        self, x: Float[Tensor, "B C rows columns"]
+    ) -> Float[Tensor, "B C _ _"]:
+        return avg_pool2d(x, self.kernel_size, self.stride)

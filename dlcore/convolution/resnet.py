@@ -5,6 +5,7 @@ shortcut it is the plain counterpart: the same layers, one after the other.
 """
 
 from collections.abc import Sequence
+from math import prod
 
 from jaxtyping import Float
 
@@ -13,7 +14,17 @@ from dlcore.checks import check, check_whole
 from dlcore.convolution.batchnorm import BatchNorm2d
 from dlcore.convolution.conv import Conv2d
 
-Pictures = Float[Tensor, "B C rows columns"]
+__all__ = [
+    "BasicBlock",
+    "Block",
+    "Bottleneck",
+    "DenseBlock",
+    "PreActivation",
+    "ResNet",
+    "conv_norm",
+]
+
+_Pictures = Float[Tensor, "B C rows columns"]
 
 
 class Block(nn.Module):
@@ -52,9 +63,10 @@ def conv_norm(
     k: int,
     stride: int = 1,
     groups: int = 1,
+    *,
     norm: bool = True,
-    generator: Generator | None = None,
     zero: bool = False,
+    generator: Generator | None = None,
 ) -> nn.Sequential:
     """Return a convolution that keeps the size, or divides it by the stride.
 
@@ -70,11 +82,43 @@ def conv_norm(
         groups=groups,
         bias=not norm,
         generator=generator,
-    )
+    ).in_torch()
     norms = [BatchNorm2d(outputs)] if norm else []
     if zero:
-        nn.init.zeros_(norms[0].gamma if norms else conv.W)
+        nn.init.zeros_(norms[0].gamma if norms else conv.weight)
     return nn.Sequential(conv, *norms)
+
+
+def _branch_and_shortcut(
+    sizes: Sequence[tuple[int, int, int, int, int]],
+    shortcut: bool,
+    norm: bool,
+    zero: bool,
+    generator: Generator | None,
+) -> tuple[nn.Module, nn.Module | None]:
+    """Return convolutions with ReLUs between them, and what leads past them.
+
+    That is the identity where it fits, else a projection, a convolution with kernels of
+    side 1. It is drawn also where it is left out, so that what is drawn next stays.
+
+    Args:
+        sizes: inputs, outputs, kernel, stride and groups of each convolution.
+        shortcut: whether there is one.
+        norm: whether batch normalisation follows each convolution.
+        zero: whether the last convolution is zero at first.
+        generator: source of the kernels.
+    """
+    branch: list[nn.Module] = []
+    for i, size in enumerate(sizes, 1):
+        last = zero and i == len(sizes)
+        branch += [conv_norm(*size, norm=norm, zero=last, generator=generator)]
+        branch += [nn.ReLU()]
+    inputs, outputs = sizes[0][0], sizes[-1][1]
+    stride = prod(size[3] for size in sizes)
+    past: nn.Module = nn.Identity()
+    if stride > 1 or inputs != outputs:
+        past = conv_norm(inputs, outputs, 1, stride, norm=norm, generator=generator)
+    return nn.Sequential(*branch[:-1]), past if shortcut else None
 
 
 class BasicBlock(Block):
@@ -102,13 +146,8 @@ class BasicBlock(Block):
         zero: bool = False,
         generator: Generator | None = None,
     ) -> None:
-        branch = nn.Sequential(
-            conv_norm(inputs, outputs, 3, stride, 1, norm, generator),
-            nn.ReLU(),
-            conv_norm(outputs, outputs, 3, 1, 1, norm, generator, zero),
-        )
-        past = _shortcut(inputs, outputs, stride, norm, generator)
-        super().__init__(branch, past if shortcut else None)
+        sizes = [(inputs, outputs, 3, stride, 1), (outputs, outputs, 3, 1, 1)]
+        super().__init__(*_branch_and_shortcut(sizes, shortcut, norm, zero, generator))
 
 
 class Bottleneck(Block):
@@ -121,7 +160,7 @@ class Bottleneck(Block):
         stride: of the middle convolution.
         groups: of the middle convolution; more than one make it a block of ResNeXt
             (Xie et al. 2017).
-        shortcut: whether there is one.
+        shortcut: as in :class:`BasicBlock`, like the rest.
         norm: whether batch normalisation follows each convolution.
         zero: whether the branch is zero at first.
         generator: source of the kernels.
@@ -140,28 +179,9 @@ class Bottleneck(Block):
         zero: bool = False,
         generator: Generator | None = None,
     ) -> None:
-        branch = nn.Sequential(
-            conv_norm(inputs, width, 1, 1, 1, norm, generator),
-            nn.ReLU(),
-            conv_norm(width, width, 3, stride, groups, norm, generator),
-            nn.ReLU(),
-            conv_norm(width, outputs, 1, 1, 1, norm, generator, zero),
-        )
-        past = _shortcut(inputs, outputs, stride, norm, generator)
-        super().__init__(branch, past if shortcut else None)
-
-
-def _shortcut(
-    inputs: int,
-    outputs: int,
-    stride: int,
-    norm: bool,
-    generator: Generator | None,
-) -> nn.Module:
-    """Return the shortcut: the identity where it fits, else a projection."""
-    if stride == 1 and inputs == outputs:
-        return nn.Identity()
-    return conv_norm(inputs, outputs, 1, stride, 1, norm, generator)
+        middle = width, width, 3, stride, groups
+        sizes = [(inputs, width, 1, 1, 1), middle, (width, outputs, 1, 1, 1)]
+        super().__init__(*_branch_and_shortcut(sizes, shortcut, norm, zero, generator))
 
 
 class PreActivation(nn.Module):
@@ -189,10 +209,10 @@ class PreActivation(nn.Module):
         for _ in range(2):
             layers += [BatchNorm2d(channels)] if norm else []
             conv = Conv2d(channels, channels, 3, padding=1, generator=generator)
-            layers += [nn.ReLU(), conv]
+            layers += [nn.ReLU(), conv.in_torch()]
         self.branch = nn.Sequential(*layers)
 
-    def forward(self, x: Pictures) -> Pictures:  # noqa: D102
+    def forward(self, x: _Pictures) -> _Pictures:  # noqa: D102
         return x + self.branch(x)
 
 
@@ -263,7 +283,7 @@ class ResNet(nn.Module):
         check(len(blocks) > 0, "ResNet: blocks", "name a stage", "none")
         check_whole("ResNet: side", side, 1)
         check_whole("ResNet: classes", classes, 1)
-        stem = conv_norm(1, channels, 3, 2, 1, norm, generator)
+        stem = conv_norm(1, channels, 3, 2, norm=norm, generator=generator)
         self.stem = nn.Sequential(stem, nn.ReLU())
         made, inputs, side = [], channels, (side + 1) // 2
         how = {"shortcut": shortcut, "norm": norm, "zero": zero}

@@ -7,7 +7,8 @@ from jaxtyping import Float
 from dlcore._torch import Generator, Tensor, nn, torch
 from dlcore.checks import check, check_whole
 from dlcore.convolution.conv import Conv2d
-from dlcore.convolution.pooling import MaxPool2d
+
+__all__ = ["UNet", "Upsample", "upsample"]
 
 
 def upsample(
@@ -77,9 +78,9 @@ class UNet(nn.Module):
             _level([2 * w + w * skips] + repeat * [w], generator)
             for w in widths[-2::-1]
         )
-        self.shrink, self.grow = MaxPool2d(2), Upsample(2)
-        self.head = Conv2d(width, outputs, 1, generator=generator)
-        self.head.W.data.zero_()
+        self.shrink, self.grow = nn.MaxPool2d(2), Upsample(2)
+        self.head = Conv2d(width, outputs, 1, generator=generator).in_torch()
+        nn.init.zeros_(self.head.weight)
 
     def forward(  # noqa: D102
         self, x: Float[Tensor, "B C rows columns"]
@@ -112,5 +113,5 @@ def _level(channels: list[int], generator: Generator | None) -> nn.Sequential:
     layers: list[nn.Module] = []
     for inputs, outputs in pairwise(channels):
         conv = Conv2d(inputs, outputs, 3, padding=1, generator=generator)
-        layers += [conv, nn.ReLU()]
+        layers += [conv.in_torch(), nn.ReLU()]
     return nn.Sequential(*layers)

@@ -28,23 +28,21 @@ def fixed(seed=0):
     return torch.Generator().manual_seed(seed)
 
 
-def theirs(layer):
-    """The same layer as PyTorch has it, with the same weights."""
-    if isinstance(layer, Conv2d):
-        outputs, inputs, k, _ = layer.W.shape
-        twin = nn.Conv2d(inputs, outputs, k, layer.stride, layer.padding)
-        twin.weight, twin.bias = layer.W, layer.b
+def ours(layer):
+    """The same layer of the package, with the same weights."""
+    if isinstance(layer, nn.Conv2d):
+        how = {"stride": layer.stride[0], "padding": layer.padding[0]}
+        twin = Conv2d(layer.in_channels, layer.out_channels, 5, **how)
+        twin.W, twin.b = layer.weight, layer.bias
         return twin
-    if isinstance(layer, AvgPool2d):
-        return nn.AvgPool2d(layer.size, layer.stride)
-    if isinstance(layer, MaxPool2d):
-        return nn.MaxPool2d(layer.size, layer.stride)
-    return layer
+    if isinstance(layer, nn.AvgPool2d):
+        return AvgPool2d(layer.kernel_size)
+    return MaxPool2d(layer.kernel_size) if isinstance(layer, nn.MaxPool2d) else layer
 
 
 @pytest.mark.parametrize("shrink", SHRINK)
 @pytest.mark.parametrize("padding", [0, 2])
-def test_values_and_gradients_are_those_of_the_same_layers_in_torch(shrink, padding):
+def test_values_and_gradients_are_those_of_our_layers(shrink, padding):
     net = classifier(
         (2, 20, 24),
         [3, 4],
@@ -54,14 +52,15 @@ def test_values_and_gradients_are_those_of_the_same_layers_in_torch(shrink, padd
         shrink=shrink,
         generator=fixed(),
     ).double()
-    other = nn.Sequential(*map(theirs, net))
+    other = nn.Sequential(*map(ours, net))
+    assert {Conv2d, nn.Conv2d} <= {*map(type, [*net, *other])}
     x = torch.randn(3, 2, 20, 24, dtype=torch.float64, generator=fixed(1))
-    ours, expected = net(x), other(x)
-    torch.testing.assert_close(ours, expected)
+    scores, expected = net(x), other(x)
+    torch.testing.assert_close(scores, expected)
     delta = torch.randn(3, 5, dtype=torch.float64, generator=fixed(2))
     weights = list(net.parameters())
     torch.testing.assert_close(
-        torch.autograd.grad(ours, weights, delta),
+        torch.autograd.grad(scores, weights, delta),
         torch.autograd.grad(expected, weights, delta),
     )
 
@@ -69,11 +68,11 @@ def test_values_and_gradients_are_those_of_the_same_layers_in_torch(shrink, padd
 @pytest.mark.parametrize("shrink", SHRINK)
 def test_multiplications_are_half_of_the_operations_that_torch_counts(shrink):
     net = classifier((1, 28, 28), [8, 16], [30], 10, shrink=shrink)
-    other = nn.Sequential(*map(theirs, net))
     with FlopCounterMode(display=False) as counter, torch.no_grad():
-        other(torch.zeros(1, 1, 28, 28))
-    counted = sum(s.multiplications for s in shape_trace(net, (1, 28, 28)))
-    assert 2 * counted == counter.get_total_flops()
+        net(torch.zeros(1, 1, 28, 28))
+    for model in (net, nn.Sequential(*map(ours, net))):
+        counted = sum(s.multiplications for s in shape_trace(model, (1, 28, 28)))
+        assert 2 * counted == counter.get_total_flops()
 
 
 def test_lenet5_by_hand():
@@ -198,16 +197,18 @@ def test_first_weights_keep_the_scale():
         min_size=1,
         max_size=4,
     ),
+    st.booleans(),
 )
-def test_the_outermost_pixels_that_matter_are_the_ones_computed(rng, sizes):
+def test_the_outermost_pixels_that_matter_are_the_ones_computed(rng, sizes, own):
     layers = []
     for kind, k, s, d, p in sizes:
         if kind == "conv":
             layer = Conv2d(1, 1, k, stride=s, dilation=d, padding=p)
             layer.W.data = layer.W.data.abs() + 0.1  # nothing cancels
-            layers += [layer, nn.ReLU()]
+            layers += [layer if own else layer.in_torch(), nn.ReLU()]
         else:
-            layers.append(AvgPool2d(k, s))
+            pool = AvgPool2d if own else nn.AvgPool2d
+            layers.append(pool(k, s))
     n = 60
     x = torch.rand(1, 1, n, n, generator=fixed(), requires_grad=True)
     y = nn.Sequential(*layers)(x)
@@ -233,6 +234,7 @@ def test_receptive_fields_of_lenet5_by_hand():
     assert rows_seen(body, 4) == (16, 32)
     padded = conv_stack([1, 2, 3], 5, padding=2)
     assert rows_seen(padded[:4], 0) == (-6, 8)
+    assert rows_seen([nn.MaxPool2d(3, 2, 1), nn.Conv2d(1, 1, (2, 5))], 1) == (1, 6)
 
 
 @pytest.mark.parametrize(
@@ -248,7 +250,7 @@ def test_receptive_fields_of_lenet5_by_hand():
         ),
         (
             lambda: classifier((1, 8, 8), [2, 2], [4], 3),
-            "the kernel must fit into the padded picture",
+            "classifier: shape must have sides of 16 or more; got (1, 8, 8)",
         ),
         (
             lambda: he_linear(0, 3),
@@ -265,6 +267,10 @@ def test_receptive_fields_of_lenet5_by_hand():
         (
             lambda: rows_seen([nn.Flatten()], 0),
             "rows_seen: layers must be convolutions, poolings or ReLUs; got Flatten",
+        ),
+        (
+            lambda: rows_seen([nn.Conv2d(1, 1, 3, padding="same")], 0),
+            "rows_seen: padding must be a number; got same",
         ),
     ],
 )

@@ -68,21 +68,6 @@ def test_fast_version_obeys_the_specification(layer):
     torch.testing.assert_close(conv2d(x, W, b, **how), slow)
 
 
-def test_blocks_of_pictures_give_what_one_block_gives(monkeypatch):
-    torch.manual_seed(0)
-    x = torch.randn(7, 4, 6, 5, dtype=torch.float64, requires_grad=True)
-    W = torch.randn(6, 2, 3, 3, dtype=torch.float64, requires_grad=True)
-
-    def gradients():
-        y = conv2d(x, W, padding=1, groups=2)
-        return [y, *torch.autograd.grad((y**3).sum(), [x, W])]
-
-    whole = gradients()
-    monkeypatch.setattr("dlcore.convolution.conv.CACHE", 500)  # two pictures at a time
-    for few, all_at_once in zip(gradients(), whole, strict=True):
-        torch.testing.assert_close(few, all_at_once)
-
-
 @given(layers())
 def test_convolution_is_linear_in_picture_and_kernel(layer):
     x, W, _, how = layer
@@ -208,18 +193,18 @@ def test_layer_is_that_of_torch():
     assert Conv2d(4, 6, 3, bias=False).b is None
 
 
-def test_layer_lets_torch_slide_its_kernels(monkeypatch):
-    layer = Conv2d(4, 6, 3, stride=2, padding=1, dilation=2, groups=2).double()
+@pytest.mark.parametrize("bias", [True, False])
+def test_layer_of_torch_has_the_same_sums_and_shares_its_parameters(bias):
+    how = {"stride": 2, "padding": 1, "dilation": 2, "groups": 2, "bias": bias}
+    state = torch.get_rng_state()
+    ours = Conv2d(4, 6, 3, **how, generator=torch.Generator()).double()
+    theirs = ours.in_torch()
+    assert torch.equal(torch.get_rng_state(), state)
+    assert type(theirs) is torch.nn.Conv2d
     x = torch.randn(2, 4, 9, 9, dtype=torch.float64)
-    ours, given = layer(x), []
-
-    def slide(*inputs):
-        given.append(inputs)
-        return F.conv2d(*inputs)
-
-    monkeypatch.setattr(Conv2d, "slide", staticmethod(slide))
-    torch.testing.assert_close(layer(x), ours)
-    assert len(given) == 1
+    torch.testing.assert_close(ours(x), theirs(x))
+    pairs = zip(ours.parameters(), theirs.parameters(), strict=True)
+    assert all(p is q for p, q in pairs)
 
 
 def test_first_kernels_have_variance_two_over_fan_in():

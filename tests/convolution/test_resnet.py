@@ -6,6 +6,7 @@ from draws import seeds
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
+from torch.utils.flop_counter import FlopCounterMode
 
 from dlcore.convolution.resnet import (
     BasicBlock,
@@ -14,6 +15,7 @@ from dlcore.convolution.resnet import (
     DenseBlock,
     PreActivation,
     ResNet,
+    conv_norm,
 )
 
 
@@ -90,10 +92,10 @@ def test_stride_alone_calls_for_a_projection():
 def test_zero_start_leaves_what_can_learn():
     scaled = BasicBlock(2, 2, zero=True).branch[2]
     assert not scaled[1].gamma.any()
-    assert scaled[0].W.any()
+    assert scaled[0].weight.any()
     bare = BasicBlock(2, 2, norm=False, zero=True).branch
-    assert not bare[2][0].W.any()
-    assert bare[0][0].W.any()
+    assert not bare[2][0].weight.any()
+    assert bare[0][0].weight.any()
 
 
 def test_bottleneck_parameters_by_hand():
@@ -103,6 +105,40 @@ def test_bottleneck_parameters_by_hand():
 
     assert count(width=64) == 256 * 64 + 9 * 64**2 + 64 * 256
     assert count(width=128, groups=32) == 2 * 256 * 128 + 9 * 128 * 4
+
+
+PUBLISHED = {  # blocks, groups, width; parameters and billions of torchvision
+    "ResNet-18": ((2, 2, 2, 2), 1, None, 11_689_512, 1.81),
+    "ResNet-34": ((3, 4, 6, 3), 1, None, 21_797_672, 3.66),
+    "ResNet-50": ((3, 4, 6, 3), 1, 64, 25_557_032, 4.09),
+    "ResNet-101": ((3, 4, 23, 3), 1, 64, 44_549_160, 7.80),
+    "ResNet-152": ((3, 8, 36, 3), 1, 64, 60_192_808, 11.51),
+    "ResNeXt-50": ((3, 4, 6, 3), 32, 128, 25_028_904, 4.23),
+}
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_blocks_make_the_networks_that_are_published(name):
+    blocks, groups, width, parameters, billions = PUBLISHED[name]
+    inputs = 64
+    with torch.device("meta"), FlopCounterMode(display=False) as counter:
+        layers = [conv_norm(3, 64, 7, 2), nn.MaxPool2d(3, 2, 1)]
+        for stage, many in enumerate(blocks):
+            for i in range(many):
+                stride = 2 if stage > 0 and i == 0 else 1
+                if width is None:
+                    outputs = 64 << stage
+                    block = BasicBlock(inputs, outputs, stride)
+                else:
+                    outputs, how = 256 << stage, {"groups": groups}
+                    block = Bottleneck(inputs, outputs, width << stage, stride, **how)
+                layers.append(block)
+                inputs = outputs
+        layers += [nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(inputs, 1000)]
+        net = nn.Sequential(*layers).eval()
+        net(torch.zeros(1, 3, 224, 224))
+    assert sum(p.numel() for p in net.parameters()) == parameters
+    assert round(counter.get_total_flops() / 2e9, 2) == billions
 
 
 @given(seeds)
@@ -122,7 +158,7 @@ def test_pre_activation_adds_and_bends_nothing(rng, norm):
     x = normal(rng, 2, 3, 4, 4)
     torch.testing.assert_close(block(x) - x, block.branch(x))
     with torch.no_grad():
-        block.branch[-1].W.zero_()
+        block.branch[-1].weight.zero_()
     assert torch.equal(block(x), x)
 
 
@@ -164,7 +200,7 @@ def test_bias_stands_only_where_no_normalisation_follows():
             for m in ResNet((1, 1), 2, norm=norm).modules()
             if type(m).__name__ == "Conv2d"
         ]
-        assert all((conv.b is None) == norm for conv in convs)
+        assert all((conv.bias is None) == norm for conv in convs)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from torch.nn import functional as F
 
 from dlcore.convolution.cnn import shape_trace
-from dlcore.convolution.pooling import avg_pool2d
+from dlcore.convolution.conv import conv2d
+from dlcore.convolution.pooling import avg_pool2d, max_pool2d
 from dlcore.convolution.unet import UNet, Upsample, upsample
 
 
@@ -39,33 +40,33 @@ def test_the_adjoint_of_upsampling_is_the_sum_over_each_square(rng, factor):
 def ready(*sizes, **how):
     """A U-Net whose last kernels are not zero."""
     net = UNet(*sizes, **how, generator=fixed()).double()
-    net.head.W.data = random(*net.head.W.shape, seed=3)
+    net.head.weight.data = random(*net.head.weight.shape, seed=3)
     return net
 
 
-def in_torch(net, x):
-    """A U-Net of depth 2, line by line, with PyTorch's functions."""
+def by_line(net, x):
+    """A U-Net of depth 2, line by line, with our functions."""
 
     def two(level, x):
-        first, second = level[0], level[2]
-        x = F.conv2d(x, first.W, first.b, padding=1).relu()
-        return F.conv2d(x, second.W, second.b, padding=1).relu()
+        for conv in (level[0], level[2]):
+            x = conv2d(x, conv.weight, conv.bias, padding=1).relu()
+        return x
 
     a = two(net.down[0], x)
-    b = two(net.down[1], F.max_pool2d(a, 2))
-    c = two(net.down[2], F.max_pool2d(b, 2))
+    b = two(net.down[1], max_pool2d(a, 2))
+    c = two(net.down[2], max_pool2d(b, 2))
     c = F.interpolate(c, scale_factor=2)
     b = two(net.up[0], torch.cat([b, c], 1) if net.skips else c)
     b = F.interpolate(b, scale_factor=2)
     a = two(net.up[1], torch.cat([a, b], 1) if net.skips else b)
-    return F.conv2d(a, net.head.W, net.head.b)
+    return conv2d(a, net.head.weight, net.head.bias)
 
 
 @pytest.mark.parametrize("skips", [True, False])
-def test_values_and_gradients_are_those_of_torch(skips):
+def test_values_and_gradients_are_those_of_the_lines(skips):
     net = ready(2, 3, 2, skips=skips)
     x = random(2, 2, 8, 12)
-    ours, other = net(x), in_torch(net, x)
+    ours, other = net(x), by_line(net, x)
     torch.testing.assert_close(ours, other)
     delta, weights = random(2, 3, 8, 12, seed=1), list(net.parameters())
     torch.testing.assert_close(
