@@ -130,34 +130,30 @@ def fit(
         f"hold each of the {len(Z)} points once",
         visit,
     )
-    ordered = Z if order is None else Z[visit]  # so that blocks are views
-    w = np.zeros(Z.shape[1])
+    ordered, w = Z[visit], np.zeros(Z.shape[1])
+    looked, converged, cycle = 0, False, None
     mistakes: list[int] = []
     seen: list[int] = []
-    passes: dict[bytes, int] = {}
-    looked, converged = 0, False
-    cycle: int | None = None
+    starts: dict[bytes, int] = {}  # weights at the start of a pass, and its number
     while not converged and len(mistakes) < max_updates:
         if rng is not None:
             visit = rng.permutation(len(Z))
             ordered = Z[visit]
-        elif (start := w.tobytes()) in passes:
-            cycle = len(passes) - passes[start]
+        elif (start := w.tobytes()) in starts:
+            cycle = len(starts) - starts[start]
             break
         else:
-            passes[start] = len(passes)
-        i, before = 0, len(mistakes)
-        while i < len(Z) and len(mistakes) < max_updates:
-            # Mistakes get rare: test a block of points at once, go on behind the first.
-            wrong = ordered[i : i + BLOCK] @ w <= 0
-            first = int(wrong.argmax())
-            step = first + 1 if wrong[first] else len(wrong)
-            i, looked = i + step, looked + step
-            if wrong[first]:
-                w = w + ordered[i - 1]
-                mistakes.append(visit[i - 1])
-                seen.append(looked)
-        converged = i == len(Z) and len(mistakes) == before
+            starts[start] = len(starts)
+        i = _next_mistake(ordered, w, 0)
+        converged = i == len(Z)
+        while i < len(Z):
+            w = w + ordered[i]
+            mistakes.append(visit[i])
+            seen.append(looked + i + 1)
+            if len(mistakes) == max_updates:
+                break
+            i = _next_mistake(ordered, w, i + 1)
+        looked += min(i + 1, len(Z))
     W = np.vstack([np.zeros_like(w), Z[mistakes]])
     W.cumsum(axis=0, out=W)  # each update adds its point
     return History(
@@ -169,6 +165,19 @@ def fit(
         converged=converged,
         cycle=cycle,
     )
+
+
+def _next_mistake(Z: Float[ndarray, "s n"], w: Float[ndarray, "n"], start: int) -> int:
+    """Return the first point from ``start`` on that is a mistake, or else their number.
+
+    Mistakes get rare: a block of points is tested at once.
+    """
+    for i in range(start, len(Z), BLOCK):
+        wrong = Z[i : i + BLOCK] @ w <= 0
+        first = int(wrong.argmax())
+        if wrong[first]:
+            return i + first
+    return len(Z)
 
 
 def pocket(
