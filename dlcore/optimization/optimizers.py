@@ -2,20 +2,37 @@ r"""Optimizers: how a gradient becomes a step, in order of increasing complexity
 
 An optimizer changes its parameters in place. A parameter is an array, whose gradient is
 handed to :meth:`Optimizer.step`; or anything with ``data`` and ``grad``, such as a tensor
-of ``dlcore.optimization.autograd`` or of PyTorch, which brings its own. Nothing here computes with NumPy's or
-PyTorch's functions: the rules are written with operators that both understand. Where PyTorch has the
-same rule, both take the same steps, also with the constants that they assume. Gradients
-are taken as they come: in a rule that adds up squares, one whose square overflows stops
-its coordinate for good.
+of ``dlcore.optimization.autograd`` or of PyTorch, which brings its own. Nothing here
+computes with NumPy's or PyTorch's functions: the rules are written with operators that
+both understand. Where PyTorch has the same rule, both take the same steps, also with the
+constants that they assume. Gradients are taken as they come: in a rule that adds up
+squares, one whose square overflows stops its coordinate for good.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from copy import deepcopy
 from math import inf, sqrt
-from numbers import Real
 from typing import Any
 
-from dlcore.checks import check
+from dlcore.checks import check, check_between, check_positive
+
+__all__ = [
+    "GD",
+    "AMSGrad",
+    "AdaGrad",
+    "AdaMax",
+    "Adadelta",
+    "Adam",
+    "AdamW",
+    "Lion",
+    "Momentum",
+    "NAdam",
+    "Nesterov",
+    "Optimizer",
+    "RMSProp",
+    "clip",
+    "convex_momentum",
+]
 
 
 class Optimizer:
@@ -29,11 +46,21 @@ class Optimizer:
             :math:`\tfrac{\lambda}{2} \lVert\theta\rVert^2` added. Rules that are
             ``decoupled`` shrink :math:`\theta` by :math:`1 - \eta\lambda` instead.
 
+    Further arguments of a rule are the constants of its formula. Of the sums that it
+    remembers, ``beta``, ``alpha``, ``rho`` and the two ``betas`` say how much is kept,
+    each in [0, 1); ``eps``, the :math:`\varepsilon`, keeps a division finite.
+
     Attributes:
         t: how many steps each parameter has taken.
+        state: the arrays that are remembered between steps.
     """
 
     decoupled = False
+    alpha: float
+    beta: Any
+    betas: tuple[float, float]
+    eps: float
+    rho: float
 
     def __init__(
         self, parameters: Iterable[Any], lr: float, weight_decay: float = 0.0
@@ -45,17 +72,11 @@ class Optimizer:
         self._check(real, "parameters", "be arrays of floating point", kinds)
         once = len({id(p) for p in self.parameters}) == len(self.parameters)
         self._check(once, "parameters", "differ", "the same one twice")
-        number = isinstance(lr, Real) and 0 < lr < inf
-        self._check(number, "lr", "be positive and finite", lr)
-        self._check(
-            isinstance(weight_decay, Real) and 0 <= weight_decay < inf,
-            "weight_decay",
-            "be finite and not negative",
-            weight_decay,
-        )
+        check_positive(self._name("lr"), lr)
+        check_between(self._name("weight_decay"), weight_decay, 0, inf, "[)")
         self.lr, self.weight_decay = lr, weight_decay
         self.t = [0] * len(self.parameters)
-        self.memory: list[Any] = []
+        self.state: list[Any] = []
 
     def step(self, gradients: Iterable[Any] | None = None) -> None:
         """Take one step.
@@ -105,12 +126,12 @@ class Optimizer:
         states = [deepcopy(_value(p)) for p in self.parameters]
         for state in states:
             state[...] = 0
-        self.memory += states
+        self.state += states
         return states
 
     def state_size(self) -> int:
         """Return the bytes of what is remembered between steps."""
-        return sum(int(state.nbytes) for state in self.memory)
+        return sum(int(state.nbytes) for state in self.state)
 
     def _refuse(self, gradients: list[Any], ours: list[Any]) -> None:
         """Say what is wrong with gradients that do not fit."""
@@ -120,23 +141,28 @@ class Optimizer:
         theirs = [None if g is None else tuple(g.shape) for g in gradients]
         self._check(False, "gradients", f"have the shapes {ours}", theirs)
 
+    def _set(self, **constants: Any) -> None:
+        """Set the constants of the rule; refuse those that its formula does not bear."""
+        for name, value in constants.items():
+            if name == "eps":
+                check_positive(self._name(name), value)
+            elif name == "betas":
+                two = hasattr(value, "__len__") and len(value) == 2
+                self._check(two, name, "be two numbers", value)
+                for beta in value:
+                    self._check_rate(name, beta)
+            elif not callable(value):
+                self._check_rate(name, value)
+            setattr(self, name, value)
+
+    def _check_rate(self, name: str, rate: float) -> None:
+        check_between(self._name(name), rate, 0, 1, "[)")
+
     def _check(self, ok: bool, what: str, must: str, got: object) -> None:
-        check(ok, f"{type(self).__name__}: {what}", must, got)
+        check(ok, self._name(what), must, got)
 
-    def _check_rates(self, **rates: float) -> None:
-        for name, rate in rates.items():
-            inside = isinstance(rate, Real) and 0 <= rate < 1
-            self._check(inside, name, "lie in [0, 1)", rate)
-
-    def _check_betas(self, betas: Sequence[float]) -> None:
-        two = hasattr(betas, "__len__") and len(betas) == 2
-        self._check(two, "betas", "be two numbers", betas)
-        inside = all(isinstance(b, Real) and 0 <= b < 1 for b in betas)
-        self._check(inside, "betas", "lie in [0, 1)", betas)
-
-    def _check_eps(self, eps: float) -> None:
-        number = isinstance(eps, Real) and 0 < eps < inf
-        self._check(number, "eps", "be positive and finite", eps)
+    def _name(self, what: str) -> str:
+        return f"{type(self).__name__}: {what}"
 
 
 class GD(Optimizer):
@@ -152,12 +178,6 @@ class Momentum(Optimizer):
     .. math::
         m &\leftarrow \beta m + g \\
         \theta &\leftarrow \theta - \eta m
-
-    Args:
-        parameters: what to train.
-        lr: step size :math:`\eta`.
-        beta: what is kept of the speed, in [0, 1).
-        weight_decay: :math:`\lambda` of the penalty.
     """
 
     def __init__(
@@ -168,8 +188,8 @@ class Momentum(Optimizer):
         weight_decay: float = 0.0,
     ) -> None:
         super().__init__(parameters, lr, weight_decay)
-        self._check_rates(beta=beta)
-        self.beta, self.m = beta, self.zeros()
+        self._set(beta=beta)
+        self.m = self.zeros()
 
     def update(self, i: int, p: Any, g: Any) -> None:  # noqa: D102
         m = self.m[i]
@@ -187,13 +207,8 @@ class Nesterov(Optimizer):
 
     The points :math:`\theta + \eta \beta_t m` are those of the form with a look ahead,
     in which :math:`g` is the gradient at :math:`\theta + \beta v`.
-
-    Args:
-        parameters: what to train.
-        lr: step size :math:`\eta`.
-        beta: momentum, in [0, 1); or a function of the number of the step, such as
-            :func:`convex_momentum`.
-        weight_decay: :math:`\lambda` of the penalty.
+    Also a function of the number of the step may be the momentum ``beta``, such as
+    :func:`convex_momentum`.
     """
 
     def __init__(
@@ -204,14 +219,13 @@ class Nesterov(Optimizer):
         weight_decay: float = 0.0,
     ) -> None:
         super().__init__(parameters, lr, weight_decay)
-        if not callable(beta):
-            self._check_rates(beta=beta)
-        self.beta, self.m = beta, self.zeros()
+        self._set(beta=beta)
+        self.m = self.zeros()
 
     def update(self, i: int, p: Any, g: Any) -> None:  # noqa: D102
         m, t, beta = self.m[i], self.t[i], self.beta
         before, now = (beta(t - 1), beta(t)) if callable(beta) else (beta, beta)
-        self._check_rates(beta=now)
+        self._check_rate("beta", now)
         m *= before
         m += g
         step = now * m
@@ -232,12 +246,6 @@ class AdaGrad(Optimizer):
     .. math::
         v &\leftarrow v + g^2 \\
         \theta &\leftarrow \theta - \eta\, g / (\sqrt{v} + \varepsilon)
-
-    Args:
-        parameters: what to train.
-        lr: step size :math:`\eta`.
-        eps: :math:`\varepsilon`, keeps the division finite.
-        weight_decay: :math:`\lambda` of the penalty.
     """
 
     def __init__(
@@ -248,8 +256,8 @@ class AdaGrad(Optimizer):
         weight_decay: float = 0.0,
     ) -> None:
         super().__init__(parameters, lr, weight_decay)
-        self._check_eps(eps)
-        self.eps, self.v = eps, self.zeros()
+        self._set(eps=eps)
+        self.v = self.zeros()
 
     def update(self, i: int, p: Any, g: Any) -> None:  # noqa: D102
         v = self.v[i]
@@ -263,13 +271,6 @@ class RMSProp(Optimizer):
     .. math::
         v &\leftarrow \alpha v + (1 - \alpha) g^2 \\
         \theta &\leftarrow \theta - \eta\, g / (\sqrt{v} + \varepsilon)
-
-    Args:
-        parameters: what to train.
-        lr: step size :math:`\eta`.
-        alpha: what is kept of the mean square, in [0, 1).
-        eps: :math:`\varepsilon`, keeps the division finite.
-        weight_decay: :math:`\lambda` of the penalty.
     """
 
     def __init__(
@@ -281,9 +282,8 @@ class RMSProp(Optimizer):
         weight_decay: float = 0.0,
     ) -> None:
         super().__init__(parameters, lr, weight_decay)
-        self._check_rates(alpha=alpha)
-        self._check_eps(eps)
-        self.alpha, self.eps, self.v = alpha, eps, self.zeros()
+        self._set(alpha=alpha, eps=eps)
+        self.v = self.zeros()
 
     def update(self, i: int, p: Any, g: Any) -> None:  # noqa: D102
         v = self.v[i]
@@ -301,12 +301,7 @@ class Adadelta(Optimizer):
         u &\leftarrow \rho u + (1 - \rho) d^2 \\
         \theta &\leftarrow \theta - \eta\, d
 
-    Args:
-        parameters: what to train.
-        lr: the factor :math:`\eta`, 1 in the paper.
-        rho: what is kept of the mean squares, in [0, 1).
-        eps: :math:`\varepsilon`, without which the first step would be zero.
-        weight_decay: :math:`\lambda` of the penalty.
+    In the paper :math:`\eta = 1`. Without :math:`\varepsilon` the first step would be zero.
     """
 
     def __init__(
@@ -318,9 +313,7 @@ class Adadelta(Optimizer):
         weight_decay: float = 0.0,
     ) -> None:
         super().__init__(parameters, lr, weight_decay)
-        self._check_rates(rho=rho)
-        self._check_eps(eps)
-        self.rho, self.eps = rho, eps
+        self._set(rho=rho, eps=eps)
         self.v, self.u = self.zeros(), self.zeros()
 
     def update(self, i: int, p: Any, g: Any) -> None:  # noqa: D102
@@ -344,13 +337,6 @@ class Adam(Optimizer):
     The paper's moments are :math:`(1 - \beta_1) m` and :math:`(1 - \beta_2) v`, and its
     corrections :math:`1 - \beta^t = (1 - \beta) \sum_{k<t} \beta^k`; its :math:`\hat m` and
     :math:`\hat v` are these.
-
-    Args:
-        parameters: what to train.
-        lr: step size :math:`\eta`.
-        betas: decay rates :math:`(\beta_1, \beta_2)`, each in [0, 1).
-        eps: :math:`\varepsilon`, keeps the division finite.
-        weight_decay: :math:`\lambda` of the penalty.
     """
 
     def __init__(
@@ -362,9 +348,7 @@ class Adam(Optimizer):
         weight_decay: float = 0.0,
     ) -> None:
         super().__init__(parameters, lr, weight_decay)
-        self._check_betas(betas)
-        self._check_eps(eps)
-        self.betas, self.eps = betas, eps
+        self._set(betas=betas, eps=eps)
         self.m, self.v = self.zeros(), self.zeros()
 
     def update(self, i: int, p: Any, g: Any) -> None:
@@ -372,18 +356,18 @@ class Adam(Optimizer):
         m, t = self.m[i], self.t[i]
         m *= self.betas[0]
         m += g
-        step = m / self.root(i, g)
-        step *= self.lr / _weights(self.betas[0], t)
+        step = m / self.denominator(i, g)
+        step *= self.lr / _geometric_sum(self.betas[0], t)
         p -= step
 
-    def root(self, i: int, g: Any) -> Any:
+    def denominator(self, i: int, g: Any) -> Any:
         r"""Remember :math:`g^2`; return :math:`\sqrt{\hat v} + \varepsilon`."""
-        root = self.second(i, g) ** 0.5
-        root /= sqrt(_weights(self.betas[1], self.t[i]))
+        root = self.second_moment(i, g) ** 0.5
+        root /= sqrt(_geometric_sum(self.betas[1], self.t[i]))
         root += self.eps
         return root
 
-    def second(self, i: int, g: Any) -> Any:
+    def second_moment(self, i: int, g: Any) -> Any:
         """Return :math:`v` with the new gradient."""
         v = self.v[i]
         v *= self.betas[1]
@@ -400,15 +384,11 @@ class AdaMax(Adam):
     """
 
     def __init__(
-        self,
-        parameters: Iterable[Any],
-        lr: float = 2e-3,
-        *args: Any,
-        **kwargs: Any,
+        self, parameters: Iterable[Any], lr: float = 2e-3, *args: Any, **kwargs: Any
     ) -> None:
         super().__init__(parameters, lr, *args, **kwargs)
 
-    def root(self, i: int, g: Any) -> Any:
+    def denominator(self, i: int, g: Any) -> Any:
         r"""Return :math:`u` with the new gradient; it is kept in ``v``."""
         u = self.v[i]
         u *= self.betas[1]
@@ -432,11 +412,7 @@ class NAdam(Adam):
     psi = 4e-3
 
     def __init__(
-        self,
-        parameters: Iterable[Any],
-        lr: float = 2e-3,
-        *args: Any,
-        **kwargs: Any,
+        self, parameters: Iterable[Any], lr: float = 2e-3, *args: Any, **kwargs: Any
     ) -> None:
         super().__init__(parameters, lr, *args, **kwargs)
         self.pi = [1.0] * len(self.parameters)
@@ -449,7 +425,7 @@ class NAdam(Adam):
         m += g
         m_hat = m * (then * (1 - beta1) / (1 - self.pi[i] * then))
         m_hat += g * ((1 - now) / (1 - self.pi[i]))
-        m_hat /= self.root(i, g)
+        m_hat /= self.denominator(i, g)
         m_hat *= self.lr
         p -= m_hat
 
@@ -465,9 +441,9 @@ class AMSGrad(Adam):
         super().__init__(*args, **kwargs)
         self.largest = self.zeros()
 
-    def second(self, i: int, g: Any) -> Any:  # noqa: D102
+    def second_moment(self, i: int, g: Any) -> Any:  # noqa: D102
         largest = self.largest[i]
-        largest[...] = largest.clip(super().second(i, g))
+        largest[...] = largest.clip(super().second_moment(i, g))
         return largest
 
 
@@ -500,11 +476,8 @@ class Lion(Optimizer):
         \theta &\leftarrow \theta - \eta\, (\operatorname{sgn}(c) + \lambda\theta) \\
         m &\leftarrow \beta_2 m + (1 - \beta_2)\, g
 
-    Args:
-        parameters: what to train.
-        lr: step size :math:`\eta`, which every coordinate with :math:`c \ne 0` moves.
-        betas: :math:`(\beta_1, \beta_2)`, each in [0, 1).
-        weight_decay: :math:`\lambda`, decoupled as in :class:`AdamW`.
+    Every coordinate with :math:`c \ne 0` moves by :math:`\eta`, and the decay is decoupled
+    as in :class:`AdamW`.
     """
 
     decoupled = True
@@ -517,8 +490,8 @@ class Lion(Optimizer):
         weight_decay: float = 0.0,
     ) -> None:
         super().__init__(parameters, lr, weight_decay)
-        self._check_betas(betas)
-        self.betas, self.m = betas, self.zeros()
+        self._set(betas=betas)
+        self.m = self.zeros()
 
     def update(self, i: int, p: Any, g: Any) -> None:  # noqa: D102
         m, (beta1, beta2) = self.m[i], self.betas
@@ -536,43 +509,30 @@ def clip(parameters: Iterable[Any], norm: float) -> float:
     where :math:`\lVert g \rVert` is the norm of all gradients together.
 
     Args:
-        parameters: what carries gradients; or the gradients, arrays of NumPy that are
-            changed in place.
+        parameters: what carries gradients.
         norm: the largest norm :math:`c` that is left alone.
 
     Returns:
         The norm before, ∞ if it is beyond all floats.
     """
-    check(0 < norm < inf, "clip: norm", "be positive and finite", norm)
-    owners = list({id(p): p for p in parameters}.values())
-    bare = [getattr(p, "requires_grad", None) is False for p in owners]
-    idle = bool(owners) and all(bare) and all(p.grad is None for p in owners)
+    check_positive("clip: norm", norm)
+    given = {id(p): p for p in parameters}.values()
+    wanted = [getattr(p, "requires_grad", None) for p in given]
     hint = "Pass the parameters, not their gradients."
-    check(not idle, "clip: tensors", "carry gradients", "none that does", hint)
-    carried = [p for p in owners if getattr(p, "grad", None) is not None]
-    arrays = [p for p in owners if not hasattr(p, "grad")]
-    gradients = [p.grad for p in carried] + arrays
-    kinds = [str(p.grad.dtype) for p in carried] + [_kind(g) for g in arrays]
-    bad = [kind for kind in kinds if "float" not in kind]
-    check(not bad, "clip: gradients", "be arrays of floats", bad)
-    filled = [g for g in gradients if 0 not in g.shape]
-    tops = [float(abs(g).max()) for g in filled]  # NaN if there is one inside
+    rule, ok = "be tensors that require gradients", any(wanted) and None not in wanted
+    check(ok, "clip: parameters", rule, [type(p).__name__ for p in given], hint)
+    owners = [p for p in given if p.grad is not None]
+    tops = [float(abs(p.grad).max()) for p in owners if 0 not in p.grad.shape]
     hint = "Look for the step at which the cost left the rails."
-    whole = all(top < inf for top in tops)
-    check(whole, "clip: gradients", "be finite", "NaN or ∞", hint)
-    largest = max(tops, default=0.0)
-    if largest == 0:
+    finite = all(top < inf for top in tops)
+    check(finite, "clip: gradients", "be finite", "NaN or ∞", hint)
+    if not (largest := max(tops, default=0.0)):
         return 0.0
-    squares = (float(((g / largest) ** 2).sum()) for g in filled)
-    length = sqrt(sum(squares))  # in units of the largest entry
-    total = largest * length
-    if total > norm:
-        for p in carried:  # anew: gradients of two tensors may be one array
+    length = sqrt(sum(float(((p.grad / largest) ** 2).sum()) for p in owners))
+    if largest * length > norm:
+        for p in owners:  # anew: two may share one array
             p.grad = p.grad / largest * (norm / length)
-        for g in arrays:
-            g /= largest
-            g *= norm / length
-    return total
+    return largest * length
 
 
 def _value(p: Any) -> Any:
@@ -586,6 +546,6 @@ def _kind(array: Any) -> str:
     return str(array.dtype) if whole else "no array"
 
 
-def _weights(beta: float, t: int) -> float:
+def _geometric_sum(beta: float, t: int) -> float:
     r"""Return :math:`\sum_{k<t} \beta^k`, the weights of a decaying sum."""
     return (1 - beta**t) / (1 - beta)
