@@ -20,6 +20,22 @@ from scipy.special import expit
 from dlcore.checks import check, refusing
 from dlcore.feedforward import activations
 
+__all__ = [
+    "Array",
+    "Axes",
+    "Operand",
+    "Pull",
+    "Tensor",
+    "concat",
+    "cross_entropy",
+    "log_softmax",
+    "no_grad",
+    "recorded",
+    "result_of",
+    "softmax",
+    "topological_order",
+]
+
 Array: TypeAlias = ndarray | np.floating[Any]  # sums of NumPy are no arrays
 Pull: TypeAlias = Callable[[Array], Array]
 Operand: TypeAlias = Union["Tensor", ndarray, np.number[Any], float]
@@ -121,7 +137,7 @@ class Tensor:
                 g = np.asarray(before + g)
             tensor.grad = g
             for source, pull in tensor.edges:
-                part = _gather(pull(g), source.data)
+                part = _unbroadcast(pull(g), source.data)
                 if id(source) in gradients:
                     part = np.asarray(gradients[id(source)] + part)
                 gradients[id(source)] = part
@@ -129,17 +145,17 @@ class Tensor:
     # Each operation: its value, and how a gradient g goes back to each operand.
 
     def __add__(self, other: Operand) -> "Tensor":
-        A, B, a, b = _pair("add", self, other)
-        return record("add", a + b, (A, lambda g: g), (B, lambda g: g))
+        A, B, a, b = _operands("add", self, other)
+        return result_of("add", a + b, (A, lambda g: g), (B, lambda g: g))
 
     def __mul__(self, other: Operand) -> "Tensor":
-        A, B, a, b = _pair("mul", self, other)
-        return record("mul", a * b, (A, lambda g: g * b), (B, lambda g: g * a))
+        A, B, a, b = _operands("mul", self, other)
+        return result_of("mul", a * b, (A, lambda g: g * b), (B, lambda g: g * a))
 
     def __truediv__(self, other: Operand) -> "Tensor":
-        A, B, a, b = _pair("div", self, other)
+        A, B, a, b = _operands("div", self, other)
         y = a / b
-        return record("div", y, (A, lambda g: g / b), (B, lambda g: -g * y / b))
+        return result_of("div", y, (A, lambda g: g / b), (B, lambda g: -g * y / b))
 
     def __pow__(self, k: float) -> "Tensor":
         ok, got = isinstance(k, Real), type(k).__name__
@@ -147,36 +163,36 @@ class Tensor:
         check(ok, "pow: the exponent", "be a number", got, hint)
         x, k = self.data, float(k)
         slope = (lambda: k * x ** (k - 1)) if k else (lambda: np.zeros_like(x))
-        return record("pow", x**k, (self, lambda g: g * slope()))
+        return result_of("pow", x**k, (self, lambda g: g * slope()))
 
     def __matmul__(self, other: Operand) -> "Tensor":
-        A, B, a, b = _pair("matmul", self, other, last=2)
+        A, B, a, b = _operands("matmul", self, other, last=2)
         # (g.mT @ a).mT is a.mT @ g, stored as the transpose of a weight is
         back = (A, lambda g: g @ b.mT), (B, lambda g: (g.mT @ a).mT)
-        return record("matmul", a @ b, *back)
+        return result_of("matmul", a @ b, *back)
 
     def exp(self) -> "Tensor":  # noqa: D102
         y = np.exp(self.data)
-        return record("exp", y, (self, lambda g: g * y))
+        return result_of("exp", y, (self, lambda g: g * y))
 
     def log(self) -> "Tensor":
         """Return the natural logarithm; the numbers must be positive."""
         x = self.data
         least = x.min(initial=np.inf)
         check(bool(least > 0), "log: the numbers", "be positive", least)
-        return record("log", np.log(x), (self, lambda g: g / x))
+        return result_of("log", np.log(x), (self, lambda g: g / x))
 
     def abs(self) -> "Tensor":  # noqa: D102
         x = self.data
-        return record("abs", np.abs(x), (self, lambda g: g * np.sign(x)))
+        return result_of("abs", np.abs(x), (self, lambda g: g * np.sign(x)))
 
     def tanh(self) -> "Tensor":  # noqa: D102
         y = np.tanh(self.data)
-        return record("tanh", y, (self, lambda g: g * (1 - y * y)))
+        return result_of("tanh", y, (self, lambda g: g * (1 - y * y)))
 
     def sigmoid(self) -> "Tensor":  # noqa: D102
         y = expit(self.data)
-        return record("sigmoid", y, (self, lambda g: g * y * (1 - y)))
+        return result_of("sigmoid", y, (self, lambda g: g * y * (1 - y)))
 
     def relu(self) -> "Tensor":  # noqa: D102
         y = np.maximum(self.data, 0)
@@ -185,7 +201,7 @@ class Tensor:
             finite = np.isfinite(g.sum())  # then a product, which is faster
             return g * (y > 0) if finite else np.where(y > 0, g, 0)
 
-        return record("relu", y, (self, pull))
+        return result_of("relu", y, (self, pull))
 
     def sum(self, axis: Axes = None, keepdims: bool = False) -> "Tensor":  # noqa: D102
         x, (y, value) = self.data, _reduced("sum", self.data, axis, keepdims)
@@ -193,7 +209,7 @@ class Tensor:
         def pull(g: Array) -> Array:
             return np.broadcast_to(g.reshape(y.shape), x.shape)
 
-        return record("sum", value, (self, pull))
+        return result_of("sum", value, (self, pull))
 
     def mean(self, axis: Axes = None, keepdims: bool = False) -> "Tensor":  # noqa: D102
         check(self.size > 0, "mean: the tensor", "not be empty", self.shape)
@@ -209,20 +225,20 @@ class Tensor:
             share = (x == y) / (x == y).sum(axis=axis, keepdims=True)
             return g.reshape(y.shape) * share
 
-        return record("max", value, (self, pull))
+        return result_of("max", value, (self, pull))
 
     def reshape(self, *shape: Any) -> "Tensor":  # noqa: D102
         x = self.data
         with refusing("reshape: the shape", f"fit {x.size} numbers", shape):
             y = x.reshape(*shape)
-        return record("reshape", y, (self, lambda g: g.reshape(x.shape)))
+        return result_of("reshape", y, (self, lambda g: g.reshape(x.shape)))
 
     @property
     def T(self) -> "Tensor":
         """The last two axes exchanged."""
         got = f"shape {self.shape}"
         check(self.ndim >= 2, "T: the tensor", "have two axes", got)
-        return record("T", self.data.mT, (self, lambda g: g.mT))
+        return result_of("T", self.data.mT, (self, lambda g: g.mT))
 
     def __getitem__(self, index: Any) -> "Tensor":
         x = self.data
@@ -234,7 +250,7 @@ class Tensor:
             np.add.at(back, index, g)  # an entry taken twice gets both
             return back
 
-        return record("getitem", y, (self, pull))
+        return result_of("getitem", y, (self, pull))
 
     def __neg__(self) -> "Tensor":
         return self * -1.0
@@ -298,7 +314,7 @@ def concat(tensors: Iterable[Operand], axis: int = -1) -> Tensor:
     def part(i: int) -> Pull:
         return lambda g: np.split(g, cuts, axis=axis)[i]
 
-    return record("concat", y, *((t, part(i)) for i, t in enumerate(parts)))
+    return result_of("concat", y, *((t, part(i)) for i, t in enumerate(parts)))
 
 
 def log_softmax(z: Operand) -> Tensor:
@@ -309,7 +325,7 @@ def log_softmax(z: Operand) -> Tensor:
     def pull(g: Array) -> Array:
         return g - np.exp(y) * g.sum(axis=-1, keepdims=True)
 
-    return record("log_softmax", y, (z, pull))
+    return result_of("log_softmax", y, (z, pull))
 
 
 def softmax(z: Operand) -> Tensor:
@@ -331,7 +347,7 @@ def cross_entropy(z: Tensor, y: ndarray) -> Tensor:
     return -log_softmax(z)[rows, y].mean()
 
 
-def record(op: str, data: Array, *edges: tuple[Tensor, Pull]) -> Tensor:
+def result_of(op: str, data: Array, *edges: tuple[Tensor, Pull]) -> Tensor:
     """Make the result of an operation, and remember the way back where it is needed.
 
     Args:
@@ -358,12 +374,15 @@ def _tensor(value: Operand, like: Tensor | None = None) -> Tensor:
     return Tensor(array)
 
 
-def _pair(
+def _operands(
     op: str, A: Tensor, other: Operand, last: int = 0
 ) -> tuple[Tensor, Tensor, ndarray, ndarray]:
     """Return both operands and their arrays; shapes, but for the last axes, must fit."""
     B = _tensor(other, A)
-    a, b, got = A.data, B.data, f"{A.shape} and {B.shape}"
+    a, b = A.data, B.data
+    if a.shape == b.shape and not last:
+        return A, B, a, b
+    got = f"{A.shape} and {B.shape}"
     if last:
         ok = min(a.ndim, b.ndim) >= 2 and a.shape[-1] == b.shape[-2]
         must = "have shapes (…, n, k) and (…, k, m)"
@@ -383,7 +402,7 @@ def _reduced(op: str, x: ndarray, axis: Axes, keepdims: bool) -> list[Array]:
     return [y, y if keepdims else y.squeeze(axis)]
 
 
-def _gather(g: Array, x: ndarray) -> ndarray:
+def _unbroadcast(g: Array, x: ndarray) -> ndarray:
     """Add up a gradient over the axes along which the operand ``x`` was repeated."""
     if g.shape != x.shape:
         g = g.sum(axis=tuple(range(g.ndim - x.ndim)))

@@ -14,7 +14,9 @@ from jaxtyping import Bool, Float
 from numpy import ndarray
 from numpy.random import Generator
 
-from dlcore.checks import check, check_finite, check_matrix, check_whole
+from dlcore.checks import check, check_data, check_finite, check_whole
+
+__all__ = ["ROUNDING", "Segment", "chord_below", "classify", "goe", "segment_outside"]
 
 ROUNDING = 1e-9  # what counts as zero, relative to the numbers around it
 
@@ -52,13 +54,8 @@ def segment_outside(
     who = "segment_outside"
     X = _points(who, X, trials)
     members = X[_members(who, contains, X)]
-    check(
-        len(members) > 0,
-        f"{who}: X",
-        "have points of the set",
-        "none",
-        "Draw the points where the set lies.",
-    )
+    hint = "Draw the points where the set lies."
+    check(len(members) > 0, f"{who}: X", "have points of the set", "none", hint)
     u, v, t = _segments(members, trials, rng)
     return _first(~_members(who, contains, u + t * (v - u)), u, v, t)
 
@@ -108,12 +105,8 @@ def classify(H: Float[ndarray, "n n"]) -> str:
     check(square, "classify: H", "be a square matrix", f"shape {H.shape}")
     check_finite("classify: H", H)
     size, skew = float(np.abs(H).max()), float(np.abs(H - H.T).max())
-    check(
-        skew <= ROUNDING * size,
-        "classify: H",
-        "be symmetric",
-        f"a difference of {skew:.3g} to its transpose",
-    )
+    got = f"a difference of {skew:.3g} to its transpose"
+    check(skew <= ROUNDING * size, "classify: H", "be symmetric", got)
     if size == 0:
         return "undecided"
     curvatures = np.linalg.eigvalsh(H / size)
@@ -181,19 +174,12 @@ def _members(
 ) -> Bool[ndarray, "s"]:
     """Ask which rows belong to the set."""
     answers = _answers(who, "contains", contains, X)
-    check(
-        answers.dtype == bool,
-        f"{who}: contains",
-        "answer True or False",
-        answers.dtype,
-        "Compare, as in X[:, 0] <= 1.",
-    )
+    ok, hint = answers.dtype == bool, "Compare, as in X[:, 0] <= 1."
+    check(ok, f"{who}: contains", "answer True or False", answers.dtype, hint)
     return answers
 
 
 def _points(who: str, X: ndarray, trials: int) -> Float[ndarray, "s n"]:
-    check_matrix(f"{who}: X", X, "have points as rows")
-    X = np.asarray(X, dtype=float)
-    check_finite(f"{who}: X", X)
+    check_data(who, X)
     check_whole(f"{who}: trials", trials, 1)
-    return X
+    return np.asarray(X, dtype=float)

@@ -9,6 +9,8 @@ from numpy.random import Generator
 
 from dlcore.checks import check, check_finite, check_whole
 
+__all__ = ["cross_validate", "kfold", "leave_one_out"]
+
 
 def kfold(
     s: int, k: int, rng: Generator
@@ -82,12 +84,8 @@ def leave_one_out(
         y: the targets.
     """
     ok = y.ndim == 1 and S.shape == (y.size, y.size) and y.size > 0
-    check(
-        ok,
-        "leave_one_out: S",
-        "be a square matrix, with a row for each target",
-        f"shapes {S.shape} and {y.shape}",
-    )
+    must = "be a square matrix, with a row for each target"
+    check(ok, "leave_one_out: S", must, f"shapes {S.shape} and {y.shape}")
     check_finite("leave_one_out: S and y", S, y)
     own = np.diag(S)
     check(

@@ -20,7 +20,15 @@ from jaxtyping import Float, Int
 from numpy import ndarray
 
 from dlcore._torch import distributed, torch
-from dlcore.checks import check, check_columns, check_finite, check_whole
+from dlcore.checks import (
+    check,
+    check_columns,
+    check_finite,
+    check_positive,
+    check_whole,
+)
+
+__all__ = ["mean_over_group", "run", "train_softmax"]
 
 
 class _Failure(NamedTuple):
@@ -46,7 +54,7 @@ def run(
         What the workers returned, in the order of the shares.
     """
     check(len(shares) > 0, "run: shares", "not be empty", "none")
-    check(timeout > 0, "run: timeout", "be positive", timeout)
+    check_positive("run: timeout", timeout)
     check(
         getattr(worker, "__module__", "__main__") != "__main__",
         "run: worker",
@@ -115,19 +123,11 @@ def train_softmax(
     Every process holds all weights and some rows. In each step it computes the gradient of
     the mean cross-entropy of its rows; the group's mean of these is the gradient for all.
     """
-    check(
-        len(X) == len(y) > 0,
-        "train_softmax: X and y",
-        "be equally long and not empty",
-        f"{len(X)} and {len(y)} rows",
-    )
+    must, got = "be equally long and not empty", f"{len(X)} and {len(y)} rows"
+    check(len(X) == len(y) > 0, "train_softmax: X and y", must, got)
     check_columns("train_softmax: X", X, W.shape[1])
-    check(
-        W.dtype == X.dtype,
-        "train_softmax: W and X",
-        "have the same type of numbers",
-        f"{W.dtype} and {X.dtype}",
-    )
+    must, got = "have the same type of numbers", f"{W.dtype} and {X.dtype}"
+    check(W.dtype == X.dtype, "train_softmax: W and X", must, got)
     check_finite("train_softmax: lr", lr)
     check_whole("train_softmax: steps", steps, 0)
     inside = bool(((y >= 0) & (y < len(W))).all())

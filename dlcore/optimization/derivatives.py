@@ -14,8 +14,23 @@ import numpy as np
 from numpy import ndarray
 from scipy.special import expit
 
-from dlcore.checks import check, check_finite
+from dlcore.checks import (
+    check,
+    check_between,
+    check_finite,
+    check_positive,
+    check_shape,
+)
 from dlcore.optimization.autograd import Tensor
+
+__all__ = [
+    "Dual",
+    "Operand",
+    "check_backward",
+    "check_gradient",
+    "finite_difference",
+    "jacobian",
+]
 
 Operand: TypeAlias = Union["Dual", ndarray, float]
 
@@ -41,8 +56,7 @@ def finite_difference(
     if h is None:
         steps = np.cbrt(np.finfo(float).eps) * np.maximum(1, np.abs(x))
     else:
-        ok = _is_number(h) and 0 < h < np.inf
-        check(ok, "finite_difference: h", "be positive and finite", repr(h))
+        check_positive("finite_difference: h", _number(h))
         steps = np.full(x.shape, float(h))
     ok = bool(((x + steps > x) & (x - steps < x)).all())
     check(ok, "finite_difference: h", "change every entry of x", h)
@@ -77,12 +91,7 @@ class Dual:
         self.slope = np.asarray(slope, dtype=float)
         if self.slope.ndim == 0:
             self.slope = np.full(self.value.shape, float(self.slope))
-        check(
-            self.slope.shape == self.value.shape,
-            "Dual: slope",
-            f"have the shape of the value, {self.value.shape}",
-            f"shape {self.slope.shape}",
-        )
+        check_shape("Dual: slope", self.slope, *self.value.shape)
 
     def __repr__(self) -> str:
         return f"Dual({self.value}, {self.slope})"
@@ -113,13 +122,9 @@ class Dual:
         return Dual(a.value @ b.value, a.slope @ b.value + a.value @ b.slope)
 
     def __pow__(self, k: float) -> "Dual":
-        check(
-            _is_number(k),
-            "Dual: the exponent",
-            "be a number",
-            type(k).__name__,
-            "Write a ** b as (b * a.log()).exp().",
-        )
+        ok = isinstance(_number(k), Real)
+        hint = "Write a ** b as (b * a.log()).exp()."
+        check(ok, "Dual: the exponent", "be a number", type(k).__name__, hint)
         x = self.value
         with np.errstate(all="ignore"):  # what is not finite is refused
             y, dy = x**k, k * x ** (k - 1) if k else 0 * x
@@ -200,13 +205,8 @@ def jacobian(f: Callable[[Dual], Dual], x: Any) -> ndarray:
         e = np.zeros(x.shape)
         e[j] = 1.0
         y = f(Dual(x, e))
-        check(
-            isinstance(y, Dual),
-            "jacobian: f",
-            "return a Dual",
-            type(y).__name__,
-            "Compute with the operations of Dual, such as x.tanh().",
-        )
+        ok, hint = isinstance(y, Dual), "Compute with its operations, such as x.tanh()."
+        check(ok, "jacobian: f", "return a Dual", type(y).__name__, hint)
         columns.append(y.slope)
     return _stacked(columns, x.shape)
 
@@ -229,15 +229,8 @@ def check_gradient(
         what: what a refusal names.
     """
     x, gradient = np.asarray(x, dtype=float), np.asarray(gradient, dtype=float)
-    check(
-        gradient.shape == x.shape,
-        what,
-        f"have the shape of x, {x.shape}",
-        f"shape {gradient.shape}",
-    )
-    ok = _is_number(tolerance) and 0 <= tolerance < np.inf
-    rule = "be finite and not negative"
-    check(ok, "check_gradient: tolerance", rule, repr(tolerance))
+    check_shape(what, gradient, *x.shape)
+    check_between("check_gradient: tolerance", _number(tolerance), 0, np.inf, "[)")
     wanted = finite_difference(f, x)
     ok, rule = wanted.shape == x.shape, "return one number"
     check(ok, "check_gradient: f", rule, f"shape {np.shape(f(x))}")
@@ -248,12 +241,8 @@ def check_gradient(
     must, got = f"{wanted[worst]:.6g}", f"{gradient[worst]:.6g}"
     if must == got:
         must, got = f"{wanted[worst]:.12g}", f"{gradient[worst]:.12g}"
-    check(
-        bool(error[worst] <= tolerance * max(1.0, np.abs(wanted).max())),
-        f"{what}{list(map(int, worst)) or ''}",
-        f"be {must}",
-        got,
-    )
+    ok = bool(error[worst] <= tolerance * max(1.0, np.abs(wanted).max()))
+    check(ok, f"{what}{list(map(int, worst)) or ''}", f"be {must}", got)
 
 
 def check_backward(
@@ -283,9 +272,9 @@ def check_backward(
         check_gradient(value, g, points[i], tolerance, what)
 
 
-def _is_number(value: object) -> bool:
-    """Tell whether it is one real number, also of NumPy, and not a truth value."""
-    return isinstance(value, Real) and not isinstance(value, bool)
+def _number(value: Any) -> Any:
+    """Return what it is; a truth value in words, since it counts as 0 or 1 otherwise."""
+    return str(value) if isinstance(value, bool) else value
 
 
 def _dual(value: Operand) -> Dual:

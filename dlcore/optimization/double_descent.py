@@ -6,11 +6,15 @@ from numpy import ndarray
 
 from dlcore.checks import (
     check,
+    check_between,
     check_columns,
     check_finite,
     check_matrix,
+    check_shape,
     check_whole,
 )
+
+__all__ = ["expected_error", "fourier_features"]
 
 
 def expected_error(p: int, s: int, used: float, left: float, noise: float) -> float:
@@ -37,19 +41,10 @@ def expected_error(p: int, s: int, used: float, left: float, noise: float) -> fl
     """
     check_whole("expected_error: p", p, 0)
     check_whole("expected_error: s", s, 1)
-    ok = min(used, left, noise) >= 0 and np.isfinite(used + left + noise)
-    check(
-        bool(ok),
-        "expected_error: used, left and noise",
-        "be finite and not negative",
-        (used, left, noise),
-    )
-    check(
-        p > 0 or used == 0,
-        "expected_error: used",
-        "be 0 if no feature is used",
-        used,
-    )
+    for name, value in [("used", used), ("left", left), ("noise", noise)]:
+        check_between(f"expected_error: {name}", value, 0, np.inf, "[)")
+    ok = p > 0 or used == 0
+    check(ok, "expected_error: used", "be 0 if no feature is used", used)
     v = left + noise
     unseen = used * max(0.0, 1 - s / p) if p else 0.0
     gap = abs(s - p) - 1
@@ -78,10 +73,5 @@ def fourier_features(
     check_matrix("fourier_features: A", A, "have a row per feature")
     check_columns("fourier_features: X", X, A.shape[1])
     check_finite("fourier_features: X, A and b", X, A, b)
-    check(
-        b.shape == A.shape[:1],
-        "fourier_features: b",
-        f"have a phase for each of the {len(A)} features",
-        f"shape {b.shape}",
-    )
+    check_shape("fourier_features: b", b, len(A))
     return np.cos(X @ A.T + b)

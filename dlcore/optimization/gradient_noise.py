@@ -13,6 +13,8 @@ from numpy import ndarray
 
 from dlcore.checks import check, check_finite, check_matrix, check_whole
 
+__all__ = ["batch_variance", "noise_floor", "second_moments", "updates_per_epoch"]
+
 
 def updates_per_epoch(s: int, batch: int, drop_last: bool = False) -> int:
     r"""Count the steps of one pass over the data, :math:`\lceil s/B \rceil`.
@@ -82,22 +84,14 @@ def second_moments(
     """
     _check_bowl("second_moments", curvatures, start, variances)
     rates = np.asarray(lrs, dtype=float)
-    check(
-        rates.ndim == 1 and bool((np.isfinite(rates) & (rates >= 0)).all()),
-        "second_moments: lrs",
-        "be a list of step sizes, finite and not negative",
-        lrs,
-    )
-    check(
-        bool((np.asarray(variances) >= 0).all()),
-        "second_moments: variances",
-        "not be negative",
-        variances,
-    )
+    ok = rates.ndim == 1 and bool((np.isfinite(rates) & (rates >= 0)).all())
+    must = "be a list of step sizes, finite and not negative"
+    check(ok, "second_moments: lrs", must, lrs)
+    c, v = np.asarray(curvatures), np.asarray(variances)
+    check(bool((v >= 0).all()), "second_moments: variances", "not be negative", v)
     moments = [np.asarray(start, dtype=float) ** 2]
     for eta in rates:
-        kept = (1 - eta * np.asarray(curvatures)) ** 2
-        moments.append(kept * moments[-1] + eta**2 * np.asarray(variances))
+        moments.append((1 - eta * c) ** 2 * moments[-1] + eta**2 * v)
     return np.array(moments)
 
 

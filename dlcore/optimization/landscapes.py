@@ -1,14 +1,42 @@
-r"""Landscapes: functions small enough to look at, on which optimizers can be watched."""
+r"""Landscapes: functions small enough to look at, and what gradient descent does on them.
+
+What bounds its paths is measured: smoothness, the constant of Polyak and Łojasiewicz, and
+the steps that it needs.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
+from numpy.random import Generator
 
-from dlcore.checks import check, check_finite, check_whole
+from dlcore.checks import check, check_finite, check_positive, check_shape, check_whole
 from dlcore.optimization.optimizers import Optimizer
+
+__all__ = [
+    "Gradient",
+    "Landscape",
+    "chain",
+    "descend",
+    "pl_constant",
+    "plateau",
+    "quadratic",
+    "rosenbrock",
+    "saddle",
+    "smoothness",
+    "steps_to_critical",
+    "wavy",
+]
+
+Gradient = Callable[[ndarray], ndarray]
+
+_NEAR = 1e-5  # how far to look for the change of a gradient
+_ROUNDING = (
+    1e-12  # so small a difference, relative to its terms, has four digits or fewer
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +55,7 @@ class Landscape:
     name: str
     n: int
     value: Callable[[ndarray], ndarray]
-    gradient: Callable[[ndarray], ndarray]
+    gradient: Gradient
     hessian: Callable[[ndarray], ndarray]
     lowest: float = 0.0
 
@@ -45,14 +73,7 @@ class Landscape:
 
 def quadratic(curvatures: Float[ndarray, "n"]) -> Landscape:
     r"""Return :math:`J(x) = \tfrac12 \sum_i c_i x_i^2`, a bowl if all :math:`c_i > 0`."""
-    c = np.asarray(curvatures, dtype=float)
-    check(
-        c.ndim == 1 and c.size > 0,
-        "quadratic: curvatures",
-        "be a list of at least one number",
-        f"shape {c.shape}",
-    )
-    check_finite("quadratic: curvatures", c)
+    c = _vector("quadratic: curvatures", curvatures)
     return Landscape(
         "quadratic",
         len(c),
@@ -144,7 +165,7 @@ wavy = Landscape(
 
 
 def descend(
-    gradient: Callable[[ndarray], ndarray],
+    gradient: Gradient,
     start: Float[ndarray, "n"],
     make: Callable[[list[ndarray]], Optimizer],
     steps: int,
@@ -159,9 +180,7 @@ def descend(
             then ends before it.
     """
     check_whole("descend: steps", steps, 0)
-    x = np.array(start, dtype=float)
-    check(x.ndim == 1, "descend: start", "be a vector", f"shape {x.shape}")
-    check_finite("descend: start", x)
+    x = _vector("descend: start", start).copy()
     optimizer = make([x])
     moves = any(p is x for p in optimizer.parameters)
     check(moves, "descend: make", "build the optimizer of its argument", "another")
@@ -173,3 +192,136 @@ def descend(
                 break
             path.append(x.copy())
     return np.array(path)
+
+
+def smoothness(
+    gradient: Gradient, x: Float[ndarray, "n"], rng: Generator, steps: int = 100
+) -> float:
+    r"""Return the largest curvature at a point, :math:`\lVert \nabla^2 J(x) \rVert`.
+
+    Power iteration, which needs products with the Hessian only, and these are differences
+    of gradients:
+
+    .. math::
+        Hv &\approx \frac{\nabla J(x + hv) - \nabla J(x - hv)}{2h} \\
+        v  &\leftarrow Hv / \lVert Hv \rVert
+
+    The result approaches the norm from below, up to rounding, and does not tell how near it
+    has come: compare with twice the steps. Gradients are taken at the distance
+    :math:`h = 10^{-5} \max(1, \max_i |x_i|)`, so the curvature must hardly change there.
+
+    Args:
+        gradient: :math:`\nabla J`, of one point.
+        x: the point.
+        rng: source of the first direction.
+        steps: number of products.
+    """
+    x = _vector("smoothness: x", x)
+    check_whole("smoothness: steps", steps, 1)
+    h = _NEAR * max(1.0, float(np.abs(x).max()))
+    v, norm = rng.normal(size=x.shape), 0.0
+    v /= np.linalg.norm(v)
+    for _ in range(steps):
+        Hv = (_at(gradient, x + h * v) - _at(gradient, x - h * v)) / (2 * h)
+        check_finite(f"smoothness: the gradient, {h:g} from x,", Hv)
+        norm = float(np.linalg.norm(Hv))
+        if norm == 0:
+            break
+        v = Hv / norm
+    return norm
+
+
+def pl_constant(
+    values: Float[ndarray, "points"],
+    gradients: Float[ndarray, "points n"],
+    lowest: float,
+) -> float:
+    r"""Return the largest :math:`\mu` of the Polyak–Łojasiewicz inequality at some points.
+
+    .. math:: \mu = \min_x \frac{\lVert \nabla J(x) \rVert^2}{2\, (J(x) - J^\star)}
+
+    Between the points the quotient may be smaller: this is an upper bound of :math:`\mu`
+    for all points.
+
+    Args:
+        values: :math:`J` at the points.
+        gradients: :math:`\nabla J` at the points.
+        lowest: :math:`J^\star`. Points with this value, up to rounding, fulfil the
+            inequality for every :math:`\mu`, and are left out.
+    """
+    values = np.asarray(values, dtype=float)
+    gradients = np.asarray(gradients, dtype=float)
+    check(
+        gradients.ndim == 2 and values.shape == gradients.shape[:1],
+        "pl_constant: values and gradients",
+        "have the shapes (points,) and (points, n)",
+        f"{values.shape} and {gradients.shape}",
+    )
+    check_finite("pl_constant: input", values, gradients, lowest)
+    gap, rounding = values - lowest, _ROUNDING * abs(lowest)
+    above = gap > rounding
+    check(
+        bool((gap >= -rounding).all() and above.any()),
+        "pl_constant: values",
+        f"lie nowhere below the lowest, {lowest}, and somewhere above",
+        f"{values.min() if values.size else 'none'}",
+    )
+    squares = (gradients**2).sum(axis=1)
+    return float((squares[above] / (2 * gap[above])).min())
+
+
+def steps_to_critical(
+    gradient: Gradient,
+    start: Float[ndarray, "n"],
+    lr: float,
+    eps: float,
+    most: int = 100_000,
+) -> int:
+    r"""Count the steps until :math:`\lVert \nabla J(\theta_t) \rVert \le \varepsilon`.
+
+    Args:
+        gradient: :math:`\nabla J`, of one point.
+        start: :math:`\theta_0`.
+        lr: step size :math:`\eta`.
+        eps: :math:`\varepsilon`.
+        most: refuse to take more steps than this.
+    """
+    x = _vector("steps_to_critical: start", start)
+    check_positive("steps_to_critical: lr", lr)
+    check_positive("steps_to_critical: eps", eps)
+    check_whole("steps_to_critical: most", most, 0)
+    for t in range(most + 1):
+        g = _at(gradient, x)
+        norm = float(np.linalg.norm(g))
+        check(
+            norm < inf,
+            "steps_to_critical: the gradient",
+            "stay finite",
+            f"{norm} after {t} steps",
+            "Take a smaller lr.",
+        )
+        if norm <= eps:
+            return t
+        x = x - lr * g
+    raise ValueError(
+        f"steps_to_critical: the gradient must fall to {eps} in {most} steps; got {norm}. "
+        "Take another lr, or allow more steps."
+    )
+
+
+def _vector(what: str, x: ndarray) -> ndarray:
+    """Return one point, or what has a number per coordinate, as floats."""
+    x = np.asarray(x, dtype=float)
+    check(
+        x.ndim == 1 and x.size > 0, what, "be a vector, not empty", f"shape {x.shape}"
+    )
+    check_finite(what, x)
+    return x
+
+
+def _at(gradient: Gradient, x: ndarray) -> ndarray:
+    """Return the gradient at a point; refuse one of another shape."""
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        g = np.asarray(gradient(x), dtype=float)
+    check_shape("gradient", g, *x.shape)
+    return g

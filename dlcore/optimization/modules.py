@@ -1,7 +1,11 @@
-"""Models made of parts: parameters, layers that hold them, layers one after another."""
+r"""Models made of parts: parameters, layers that hold them, and layers put together.
+
+Layers stand one after another, or a shortcut goes past a part :math:`f`, and hands on
+:math:`x` and :math:`f(x)` together.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from numbers import Real
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -9,8 +13,19 @@ from numpy import ndarray
 from numpy.random import Generator
 from numpy.typing import DTypeLike
 
-from dlcore.checks import check, check_whole
-from dlcore.optimization.autograd import Tensor
+from dlcore.checks import check, check_between, check_whole
+from dlcore.optimization.autograd import Tensor, concat
+
+__all__ = [
+    "Dropout",
+    "Linear",
+    "Module",
+    "Parameter",
+    "Residual",
+    "Sequential",
+    "Skip",
+    "affine",
+]
 
 
 class Parameter(Tensor):
@@ -98,9 +113,8 @@ class Module:
         """Set parameters and arrays to those of :meth:`state_dict`."""
         ours = {k: array.shape for k, array in self.arrays().items()}
         theirs = {k: np.shape(array) for k, array in state.items()}
-        check(
-            ours == theirs, "load_state_dict: state", f"have the arrays {ours}", theirs
-        )
+        must = f"have the arrays {ours}"
+        check(ours == theirs, "load_state_dict: state", must, theirs)
         for name, array in self.arrays().items():
             array[...] = state[name]
 
@@ -163,6 +177,59 @@ class Sequential(Module):
         return x
 
 
+class Residual(Module):
+    r"""The sum :math:`x + s f(x)` (He, Zhang, Ren and Sun 2016).
+
+    Args:
+        f: the branch, which keeps the shape.
+        scale: :math:`s`.
+    """
+
+    def __init__(self, f: Callable[[Tensor], Tensor], scale: float = 1.0) -> None:
+        check_between("Residual: scale", scale, -inf, inf, "()")
+        self.f, self.scale = f, scale
+
+    def forward(self, x: Tensor) -> Tensor:  # noqa: D102
+        return x + self.scale * _like("Residual", x, self.f(x))
+
+
+class Skip(Module):
+    """What came, and what the branch made of it, combined.
+
+    Args:
+        f: the branch.
+        combine: ``"concat"`` sets them side by side; ``"mean"`` and ``"max"`` go entry by
+            entry, where equal entries share the gradient of the largest. For the sum
+            there is :class:`Residual`.
+    """
+
+    def __init__(self, f: Callable[[Tensor], Tensor], combine: str) -> None:
+        ways: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+            "concat": lambda x, y: concat([x, y]),
+            "mean": lambda x, y: (x + _like("Skip", x, y)) * 0.5,
+            "max": _largest,
+        }
+        must, hint = f"be one of {[*ways]}", "For the sum there is Residual."
+        check(combine in [*ways], "Skip: combine", must, combine, hint)
+        self.f, self.combine = f, ways[combine]
+
+    def forward(self, x: Tensor) -> Tensor:  # noqa: D102
+        return self.combine(x, self.f(x))
+
+
+def _largest(x: Tensor, y: Tensor) -> Tensor:
+    pair = [t.reshape(1, *t.shape) for t in (x, _like("Skip", x, y))]
+    return concat(pair, axis=0).max(axis=0)
+
+
+def _like(who: str, x: Tensor, y: Tensor) -> Tensor:
+    """Refuse a branch whose output would be repeated to fit, or has no way back."""
+    ok, branch = isinstance(y, Tensor), f"{who}: the branch"
+    check(ok, branch, "return a Tensor", type(y).__name__)
+    check(x.shape == y.shape, branch, f"keep the shape {x.shape}", f"{y.shape}")
+    return y
+
+
 class Dropout(Module):
     r"""While training, set each number to 0 with probability :math:`p`.
 
@@ -175,8 +242,7 @@ class Dropout(Module):
     """
 
     def __init__(self, p: float, rng: Generator) -> None:
-        ok = isinstance(p, Real) and 0 <= p < 1
-        check(ok, "Dropout: p", "be a number in [0, 1)", p)
+        check_between("Dropout: p", p, 0, 1, "[)")
         self.p, self.rng = p, rng
 
     def forward(self, x: Tensor) -> Tensor:  # noqa: D102

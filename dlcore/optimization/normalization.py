@@ -5,16 +5,15 @@ normalisation each example over its features, and weight normalisation measures 
 signal at all, only the weights.
 """
 
-from numbers import Real
-
 import numpy as np
 from numpy import ndarray
-from numpy.random import Generator
 from numpy.typing import DTypeLike
 
-from dlcore.checks import check, check_whole
-from dlcore.optimization.autograd import Array, Axes, Tensor, record
+from dlcore.checks import check, check_between, check_whole
+from dlcore.optimization.autograd import Array, Axes, Tensor, result_of
 from dlcore.optimization.modules import Linear, Module, Parameter, affine
+
+__all__ = ["BatchNorm", "LayerNorm", "WeightNorm", "standardize"]
 
 
 def standardize(x: Tensor, axis: Axes, eps: float = 1e-5) -> Tensor:
@@ -60,11 +59,8 @@ def standardize(x: Tensor, axis: Axes, eps: float = 1e-5) -> Tensor:
         )
     root = np.sqrt(v + eps, dtype=v.dtype)
     y = centred / root
-    return record(
-        "standardize",
-        y,
-        (x, lambda g: (g - mean(g) - y * mean(g * y)) / root),
-    )
+    back = (x, lambda g: (g - mean(g) - y * mean(g * y)) / root)
+    return result_of("standardize", y, back)
 
 
 class BatchNorm(Module):
@@ -102,8 +98,7 @@ class BatchNorm(Module):
     ) -> None:
         check_whole("BatchNorm: features", features, 1)
         _check_eps("BatchNorm", eps)
-        ok = isinstance(momentum, Real) and 0 < momentum <= 1
-        check(ok, "BatchNorm: momentum", "lie in (0, 1]", momentum)
+        check_between("BatchNorm: momentum", momentum, 0, 1, "(]")
         ok = np.issubdtype(dtype, np.floating)
         check(ok, "BatchNorm: dtype", "be a floating type", dtype)
         self.eps, self.momentum = eps, momentum
@@ -193,22 +188,12 @@ class WeightNorm(Module):
     for each row :math:`w_i` of :math:`W`.
 
     Args:
-        inputs: number of inputs.
-        outputs: number of outputs.
-        rng: source of the rows :math:`v_i`; :math:`g_i` starts as their lengths, so that
-            the layer starts as a :class:`~dlcore.optimization.modules.Linear` does.
-        dtype: of the parameters.
+        layer: what it starts as; its weights become the rows :math:`v_i`, and their
+            lengths are the first :math:`g_i`.
     """
 
-    def __init__(
-        self,
-        inputs: int,
-        outputs: int,
-        rng: Generator,
-        dtype: DTypeLike = np.float64,
-    ) -> None:
-        start = Linear(inputs, outputs, rng, dtype)
-        self.V, self.b = Parameter(start.W.data), start.b
+    def __init__(self, layer: Linear) -> None:
+        self.V, self.b = layer.W, layer.b
         self.g = Parameter(np.linalg.norm(self.V.data, axis=1, keepdims=True))
 
     @property
@@ -231,8 +216,7 @@ class WeightNorm(Module):
 
 
 def _check_eps(who: str, eps: float) -> None:
-    ok = isinstance(eps, Real) and 0 <= eps < np.inf
-    check(ok, f"{who}: eps", "be finite and not negative", eps)
+    check_between(f"{who}: eps", eps, 0, np.inf, "[)")
 
 
 def _check_tensor(who: str, x: Tensor) -> None:

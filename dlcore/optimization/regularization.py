@@ -5,17 +5,23 @@ squared loss, as in the rest of the book; scikit-learn's ``Ridge`` takes the sum
 ``alpha`` is :math:`s\lambda`, and its ``Lasso`` takes the mean.
 """
 
-from numbers import Real
-
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from dlcore.checks import check, check_data, check_finite
+from dlcore.checks import (
+    check,
+    check_between,
+    check_data,
+    check_finite,
+    check_positive,
+)
 from dlcore.feedforward.linear_regression import ols
 
-MAX_STEPS = 50_000  # of lasso
-GAP = 1e-13  # how far from the minimum lasso may end, as a part of the cost at zero
+__all__ = ["dropout_penalty", "lasso", "ridge", "soft_threshold"]
+
+_MAX_STEPS = 50_000  # of lasso
+_GAP = 1e-13  # how far from the minimum lasso may end, as a part of the cost at zero
 
 
 def ridge(
@@ -86,8 +92,7 @@ def lasso(
     columns of length one, each weight with the price that this gives it.
     """
     check_data("lasso", X, y)
-    ok = isinstance(penalty, Real) and 0 < penalty < np.inf
-    check(ok, "lasso: penalty", "be a positive and finite number", penalty)
+    check_positive("lasso: penalty", penalty)
     s, n = X.shape
     with np.errstate(over="ignore"):
         sizes, at_zero = np.linalg.norm(X, axis=0), float(y @ y) / (2 * s)
@@ -97,13 +102,13 @@ def lasso(
     X, prices = X / sizes, penalty / sizes
     w, ahead, t = np.zeros(n), np.zeros(n), 1.0
     smooth = float(np.linalg.norm(X, 2)) ** 2 / s
-    for _ in range(MAX_STEPS):
+    for _ in range(_MAX_STEPS):
         r = y - X @ w
         slope = float((np.abs(X.T @ r) / prices).max())
         bound = r * min(1.0, s / slope) if slope > 0 else r
         here = r @ r / (2 * s) + prices @ np.abs(w)
         lowest = at_zero - (y - bound) @ (y - bound) / (2 * s)
-        if here - lowest <= GAP * at_zero:
+        if here - lowest <= _GAP * at_zero:
             return w / sizes
         g = X.T @ (X @ ahead - y) / s
         moved = soft_threshold(ahead - g / smooth, prices / smooth)
@@ -112,7 +117,7 @@ def lasso(
         t, before = (1 + np.sqrt(1 + 4 * t * t)) / 2, t
         w, ahead = moved, moved + (before - 1) / t * (moved - w)
     raise ValueError(
-        f"lasso: X must let {MAX_STEPS:,} steps settle; got condition number "
+        f"lasso: X must let {_MAX_STEPS:,} steps settle; got condition number "
         f"{np.linalg.cond(X):.0e}. Leave out a column that nearly depends on others."
     )
 
@@ -129,6 +134,5 @@ def dropout_penalty(X: Float[ndarray, "s n"], p: float) -> Float[ndarray, "n"]:
         p: probability of dropping, in [0, 1).
     """
     check_data("dropout_penalty", X)
-    ok = isinstance(p, Real) and 0 <= p < 1
-    check(ok, "dropout_penalty: p", "be a number in [0, 1)", p)
+    check_between("dropout_penalty: p", p, 0, 1, "[)")
     return p / (1 - p) * (X**2).mean(axis=0)

@@ -11,6 +11,17 @@ from typing import TypeAlias
 
 from dlcore.checks import check, check_between, check_positive, check_whole
 
+__all__ = [
+    "Schedule",
+    "constant",
+    "cosine",
+    "exponential",
+    "inverse",
+    "linear",
+    "steps",
+    "warmup",
+]
+
 Schedule: TypeAlias = Callable[[int], float]
 
 

@@ -2,7 +2,7 @@ r"""How large the signal is, layer by layer, on its way up and on its way down."
 
 from collections.abc import Callable
 from itertools import pairwise
-from math import inf, isfinite, log2, pi, sqrt
+from math import isfinite, log2, pi, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -10,11 +10,19 @@ from jaxtyping import Float
 from numpy import ndarray
 from scipy.integrate import quad
 
-from dlcore.checks import check, check_finite, check_matrix
+from dlcore.checks import (
+    check,
+    check_finite,
+    check_matrix,
+    check_positive,
+    check_shape,
+)
 from dlcore.feedforward.activations import Activation
 from dlcore.feedforward.network import Network
 
-FAR = 38.0  # standard deviations; beyond, the density is less than any float
+__all__ = ["Signal", "gains", "gaussian_mean", "signal"]
+
+_FAR = 38.0  # standard deviations; beyond, the density is less than any float
 
 
 class Signal(NamedTuple):
@@ -43,12 +51,7 @@ def signal(
     check_matrix("signal: X", X, "have rows of inputs")
     steps, Y = network.forward(X)
     up = [below for _, below, _ in steps] + [Y]
-    check(
-        np.shape(P) == Y.shape,
-        "signal: P",
-        f"have the shape of the outputs, {Y.shape}",
-        f"shape {np.shape(P)}",
-    )
+    check_shape("signal: P", P, *Y.shape, hint="A row per input.")
     check_finite("signal: X and P", X, P)
     down = [P]
     for layer, below, Z in reversed(steps):
@@ -62,20 +65,15 @@ def gaussian_mean(f: Callable[[ndarray], ndarray], variance: float) -> float:
     Both sides of zero are added, as activations have their kink there, and integrated
     piece by piece, so that neither what happens near zero nor the bell is missed.
     """
-    check(
-        0 < variance < inf,
-        "gaussian_mean: variance",
-        "be positive and finite",
-        variance,
-    )
+    check_positive("gaussian_mean: variance", variance)
     sd = sqrt(variance)
 
     def integrand(t: float) -> float:
         pair = f(np.array([sd * t, -sd * t]))
         return float(pair.sum()) * np.exp(-(t**2) / 2) / sqrt(2 * pi)
 
-    powers = 8.0 ** np.arange(1 + log2(FAR * max(1, sd)) / 3) / sd
-    ends = [0, *np.union1d([1, 6], powers[powers < FAR]), FAR]
+    powers = 8.0 ** np.arange(1 + log2(_FAR * max(1, sd)) / 3) / sd
+    ends = [0, *np.union1d([1, 6], powers[powers < _FAR]), _FAR]
     error = 1e-12 * min(1, 1 / sd)
     mean = sum(quad(integrand, *p, epsabs=error)[0] for p in pairwise(ends))
     check(isfinite(mean), "gaussian_mean: f", "have a finite mean", mean)

@@ -66,18 +66,35 @@ def test_cross_validation_by_hand():
     assert_allclose(losses, [(1 - 11 / 3) ** 2] * 2 + [(5 - 7 / 3) ** 2] * 2)
 
 
+RNG = np.random.default_rng(0)
+
+
 @pytest.mark.usefixtures("unchecked")
-def test_refusals():
-    rng = np.random.default_rng(0)
-    with pytest.raises(ValueError, match="kfold: k must be at most 3, the num"):
-        kfold(3, 4, rng)
-    with pytest.raises(ValueError, match="kfold: k must be a whole number"):
-        kfold(3, 1, rng)
-    with pytest.raises(ValueError, match="cross_validate: y must have 3 target"):
-        cross_validate(None, squares, np.zeros((3, 1)), np.zeros(2), 2, rng)
-    with pytest.raises(ValueError, match="leave_one_out: S must have a diagonal"):
-        leave_one_out(np.eye(3), np.zeros(3))
-    with pytest.raises(ValueError, match="leave_one_out: S must be a square"):
-        leave_one_out(np.zeros((2, 3)), np.zeros(3))
-    with pytest.raises(ValueError, match="leave_one_out: S and y must be finite"):
-        leave_one_out(np.zeros((2, 2)), np.array([0, np.nan]))
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: kfold(3, 4, RNG), "kfold: k must be at most 3, the num"),
+        (lambda: kfold(3, 1, RNG), "kfold: k must be a whole number"),
+        (
+            lambda: cross_validate(
+                None, squares, np.zeros((3, 1)), np.zeros(2), 2, RNG
+            ),
+            "cross_validate: y must have 3 target",
+        ),
+        (
+            lambda: leave_one_out(np.eye(3), np.zeros(3)),
+            "leave_one_out: S must have a diagonal",
+        ),
+        (
+            lambda: leave_one_out(np.zeros((2, 3)), np.zeros(3)),
+            "leave_one_out: S must be a square",
+        ),
+        (
+            lambda: leave_one_out(np.zeros((2, 2)), np.array([0, np.nan])),
+            "leave_one_out: S and y must be finite",
+        ),
+    ],
+)
+def test_refuses(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

@@ -44,30 +44,50 @@ def test_the_error_of_the_worker_that_failed_is_raised():
         data_parallel.run(data_parallel.train_softmax, shares)
 
 
-@pytest.mark.usefixtures("unchecked")
-def test_refusals():
-    def inside(x):
-        return x
+def inside(x):
+    return x
 
-    inside.__module__ = "__main__"
-    with pytest.raises(ValueError, match="run: shares must not be empty"):
-        data_parallel.run(abs, [])
-    with pytest.raises(ValueError, match="run: timeout must be positive"):
-        data_parallel.run(abs, [(1,)], timeout=0)
-    with pytest.raises(ValueError, match="module that a new process can"):
-        data_parallel.run(inside, [(1,)])
-    with pytest.raises(ValueError, match="examples must be a whole number"):
-        data_parallel.mean_over_group([], 0)
-    with pytest.raises(ValueError, match="process must belong to a group"):
-        data_parallel.mean_over_group([], 1)
-    with pytest.raises(ValueError, match="equally long and not empty; got 0"):
-        data_parallel.train_softmax(
-            np.zeros((2, 3)), np.zeros((0, 3)), np.zeros(0, int), 1.0, 1
-        )
-    W, X, y = np.zeros((2, 3)), np.zeros((2, 3)), np.array([0, 1])
-    with pytest.raises(ValueError, match="got float64 and float32"):
-        data_parallel.train_softmax(W, X.astype(np.float32), y, 1.0, 1)
-    with pytest.raises(ValueError, match="train_softmax: lr must be finite"):
-        data_parallel.train_softmax(W, X, y, np.inf, 1)
-    with pytest.raises(ValueError, match="steps must be a whole number from 0"):
-        data_parallel.train_softmax(W, X, y, 1.0, -1)
+
+inside.__module__ = "__main__"
+W, X, y = np.zeros((2, 3)), np.zeros((2, 3)), np.array([0, 1])
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: data_parallel.run(abs, []), "run: shares must not be empty"),
+        (
+            lambda: data_parallel.run(abs, [(1,)], timeout=0),
+            "run: timeout must be positive",
+        ),
+        (lambda: data_parallel.run(inside, [(1,)]), "module that a new process can"),
+        (
+            lambda: data_parallel.mean_over_group([], 0),
+            "examples must be a whole number",
+        ),
+        (
+            lambda: data_parallel.mean_over_group([], 1),
+            "process must belong to a group",
+        ),
+        (
+            lambda: data_parallel.train_softmax(W, X[:0], y[:0], 1.0, 1),
+            "equally long and not empty; got 0",
+        ),
+        (
+            lambda: data_parallel.train_softmax(W, X.astype(np.float32), y, 1.0, 1),
+            "got float64 and float32",
+        ),
+        (
+            lambda: data_parallel.train_softmax(W, X, y, np.inf, 1),
+            "train_softmax: lr must be finite",
+        ),
+        (
+            lambda: data_parallel.train_softmax(W, X, y, 1.0, -1),
+            "steps must be a whole number from 0",
+        ),
+    ],
+)
+def test_refuses(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

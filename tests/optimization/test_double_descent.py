@@ -57,20 +57,31 @@ def test_many_features_approach_the_gaussian_kernel():
     assert_allclose(2 * F @ F.T / p, np.exp(-distances / 2), atol=0.015)
 
 
+X, A, b = np.zeros((4, 2)), np.zeros((3, 2)), np.zeros(3)
+
+
 @pytest.mark.usefixtures("unchecked")
-def test_refusals():
-    with pytest.raises(ValueError, match="error: used, left and noise must be"):
-        expected_error(1, 2, -1, 0, 0)
-    with pytest.raises(ValueError, match="error: s must be a whole number"):
-        expected_error(1, 0, 1, 0, 0)
-    with pytest.raises(ValueError, match="error: used must be 0 if no feature"):
-        expected_error(0, 10, 5, 0, 0)
-    X, A, b = np.zeros((4, 2)), np.zeros((3, 2)), np.zeros(3)
-    with pytest.raises(ValueError, match="features: X must have 2 columns"):
-        fourier_features(X[:, :1], A, b)
-    with pytest.raises(ValueError, match="features: b must have a phase for"):
-        fourier_features(X, A, b[:2])
-    with pytest.raises(ValueError, match="features: A must have a row per"):
-        fourier_features(X, A[0], b)
-    with pytest.raises(ValueError, match="features: X, A and b must be finite"):
-        fourier_features(X, A, b + np.nan)
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        *(
+            (lambda bad=bad: expected_error(1, 2, *bad), "must lie in .0, ∞")
+            for bad in [(-1, 0, 0), (0, np.inf, 0), (0, 0, np.nan)]
+        ),
+        (lambda: expected_error(1, 0, 1, 0, 0), "error: s must be a whole number"),
+        (lambda: expected_error(0, 10, 5, 0, 0), "error: used must be 0 if no feature"),
+        (lambda: fourier_features(X[:, :1], A, b), "features: X must have 2 columns"),
+        (
+            lambda: fourier_features(X, A, b[:2]),
+            r"features: b must have the shape \(3,\)",
+        ),
+        (lambda: fourier_features(X, A[0], b), "features: A must have a row per"),
+        (
+            lambda: fourier_features(X, A, b + np.nan),
+            "features: X, A and b must be finite",
+        ),
+    ],
+)
+def test_refuses(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

@@ -120,6 +120,6 @@ ONE, ROWS = np.ones(1), np.ones((3, 2))
     ],
 )
 @pytest.mark.usefixtures("unchecked")
-def test_refusals(call, message):
+def test_refuses(call, message):
     with pytest.raises(ValueError, match=message):
         call()

@@ -1,20 +1,32 @@
+import re
+
 import numpy as np
 import pytest
+import torch
 from draws import seeds
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.random import default_rng
 from numpy.testing import assert_allclose
 from scipy.optimize import approx_fprime, minimize, rosen, rosen_der, rosen_hess
 
 from dlcore.optimization import landscapes
-from dlcore.optimization.landscapes import chain, descend, quadratic
+from dlcore.optimization.landscapes import (
+    chain,
+    descend,
+    pl_constant,
+    quadratic,
+    smoothness,
+    steps_to_critical,
+    wavy,
+)
 from dlcore.optimization.optimizers import GD, Adam
 
 FUNCTIONS = [
     landscapes.rosenbrock,
     landscapes.saddle,
     landscapes.plateau,
-    landscapes.wavy,
+    wavy,
     quadratic(np.array([1.0, 5.0, 0.0])),
     chain(4),
 ]
@@ -31,7 +43,7 @@ def test_derivatives_equal_finite_differences(h, rng):
 
 @pytest.mark.parametrize("h", FUNCTIONS, ids=lambda h: h.name)
 def test_many_points_at_once(h):
-    x = np.random.default_rng(0).normal(size=(3, 2, h.n))
+    x = default_rng(0).normal(size=(3, 2, h.n))
     assert h(x).shape == (3, 2)
     assert_allclose(h(x)[1, 1], h(x[1, 1]))
     assert_allclose(h.gradient(x)[2, 0], h.gradient(x[2, 0]))
@@ -39,7 +51,7 @@ def test_many_points_at_once(h):
 
 @pytest.mark.parametrize("h", FUNCTIONS, ids=lambda h: h.name)
 def test_lowest_is_what_scipy_finds(h):
-    starts = np.random.default_rng(1).uniform(-2, 2, size=(5, h.n))
+    starts = default_rng(1).uniform(-2, 2, size=(5, h.n))
     found = min(minimize(h, x, jac=h.gradient, tol=1e-12).fun for x in starts)
     assert_allclose(found, h.lowest, atol=1e-8)
 
@@ -86,27 +98,222 @@ def test_the_optimizer_keeps_its_memory():
     assert_allclose(np.diff(path[:, 0]), -0.1, rtol=0.02)
 
 
+def symmetric(rng, n):
+    A = rng.normal(size=(n, n))
+    return A + A.T
+
+
+@given(rng=seeds, n=st.integers(1, 6), sign=st.sampled_from([-1, 1]))
+def test_smoothness_is_the_norm_of_a_quadratics_matrix(rng, n, sign):
+    Q = np.linalg.qr(rng.normal(size=(n, n)))[0]
+    curvatures = np.append(rng.uniform(-3, 3, n - 1), 5 * sign)
+    A, x = (Q * curvatures) @ Q.T, rng.normal(size=n)
+    norm = np.linalg.norm(A, 2)
+    ours = smoothness(lambda x: A @ x, x, rng, 60)
+    assert_allclose(ours, norm, rtol=1e-6)
+
+
+@given(rng=seeds, n=st.integers(1, 6))
+def test_smoothness_approaches_from_below(rng, n):
+    A, seed = symmetric(rng, n), rng.integers(1000)
+    few, more = (
+        smoothness(lambda x: A @ x, np.zeros(n), default_rng(seed), steps)
+        for steps in (1, 5)
+    )
+    assert few <= more * (1 + 1e-9)
+    assert more <= np.linalg.norm(A, 2) * (1 + 1e-9)
+
+
+def test_smoothness_of_scipys_rosenbrock():
+    x = np.array([-1.2, 1.0, 0.3, 2.0])
+    norm = np.linalg.norm(rosen_hess(x), 2)
+    assert_allclose(smoothness(rosen_der, x, default_rng(0)), norm, rtol=1e-6)
+
+
+def test_smoothness_of_a_network_equals_torchs_hessian():
+    rng = default_rng(1)
+    X, y = (torch.tensor(rng.normal(size=(9, k))) for k in (3, 1))
+
+    def cost(theta):
+        W, v = theta[:12].reshape(4, 3), theta[12:]
+        return ((torch.tanh(X @ W.T) @ v - y[:, 0]) ** 2).mean()
+
+    x = rng.normal(size=16)
+    H = torch.autograd.functional.hessian(cost, torch.tensor(x)).numpy()
+
+    def gradient(x):
+        theta = torch.tensor(x, requires_grad=True)
+        return torch.autograd.grad(cost(theta), theta)[0].numpy()
+
+    ours = smoothness(gradient, x, rng, 100)
+    assert_allclose(ours, np.abs(np.linalg.eigvalsh(H)).max(), rtol=1e-5)
+
+
+def test_smoothness_by_hand():
+    h = quadratic(np.array([1.0, -5.0, 0.0]))
+    assert_allclose(smoothness(h.gradient, np.ones(3), default_rng(2)), 5)
+    twins = quadratic(np.array([3.0, -3.0]))  # no direction wins; the norm is known
+    assert_allclose(smoothness(twins.gradient, np.ones(2), default_rng(2)), 3)
+    assert smoothness(np.ones_like, np.ones(2), default_rng(0)) == 0  # a plane
+
+
+@given(rng=seeds, s=st.integers(1, 5), n=st.integers(1, 5))
+def test_pl_constant_of_least_squares_is_the_smallest_eigenvalue_not_zero(rng, s, n):
+    X = rng.normal(size=(s, n))
+    A = X.T @ X
+    curvatures, V = np.linalg.eigh(A)
+    mu = curvatures[curvatures > 1e-9 * curvatures[-1]][0]
+    W = np.vstack([V.T, rng.normal(size=(50, n))])  # eigenvectors, and others
+    values = ((W @ X.T) ** 2).sum(axis=1) / 2
+    flat = values < 1e-12 * values.max()
+    values[flat] = 0
+    assert_allclose(pl_constant(values, W @ A, 0), mu, rtol=1e-4)
+
+
+def test_pl_constant_of_the_wavy_bowl():
+    x = np.linspace(-10, 10, 20001)[:, None]
+    mu = pl_constant(wavy(x), wavy.gradient(x), wavy.lowest)
+    assert_allclose(mu, 0.1755, atol=5e-5)
+
+
+def test_pl_constant_does_not_mind_rounding():
+    rng = default_rng(3)
+    X, y = rng.normal(size=(6, 2)), rng.normal(size=6)
+    best = np.linalg.lstsq(X, y, rcond=None)[0]
+    W = best + np.vstack([np.eye(2), 1e-9 * rng.normal(size=(500, 2))])
+    values = ((W @ X.T - y) ** 2).sum(axis=1) / 2
+    gradients = (W @ X.T - y) @ X
+    lowest = ((X @ best - y) ** 2).sum() / 2
+    assert (values < lowest).any()  # some lie below, by rounding
+    assert (values > lowest).sum() > 2  # and some above
+    exact = (np.eye(2) @ X.T @ X) ** 2
+    gaps = ((np.eye(2) @ X.T) ** 2).sum(axis=1) / 2
+    assert_allclose(
+        pl_constant(values, gradients, lowest),
+        (exact.sum(axis=1) / (2 * gaps)).min(),
+    )
+
+
+def test_pl_constant_by_hand():
+    # J = x^4: gradient 4x^3, square 16 x^6, over 2 x^4: 8 x^2
+    x = np.array([0.0, -2.0, 0.5])
+    assert pl_constant(x**4, 4 * x[:, None] ** 3, 0) == 2
+    assert pl_constant(x**4 + 3, 4 * x[:, None] ** 3, 3) == 2
+
+
+def test_steps_by_hand():
+    h = quadratic(np.array([1.0]))
+    assert steps_to_critical(h.gradient, np.array([8.0]), 0.5, 1.0) == 3
+    assert steps_to_critical(h.gradient, np.array([8.0]), 0.5, 8.0) == 0
+    assert steps_to_critical(h.gradient, np.array([8.0]), 1.0, 1e-9, most=1) == 1
+
+
+@given(rng=seeds, n=st.integers(1, 4), log=st.floats(-3, 0))
+def test_steps_on_a_bowl_stay_below_the_bound(rng, n, log):
+    c, eps = rng.uniform(0.05, 1, n), 10**log
+    h, x = quadratic(c), rng.normal(size=n)
+    steps = steps_to_critical(h.gradient, x, 1 / c.max(), eps)
+    assert steps <= np.ceil(2 * c.max() * h(x) / eps**2)
+    if steps:
+        before = steps_to_critical(h.gradient, x, 1 / c.max(), eps, most=steps)
+        assert before == steps
+
+
 @pytest.mark.usefixtures("unchecked")
-def test_refusals():
-    with pytest.raises(ValueError, match="chain: n must be a whole number"):
-        chain(0)
-    with pytest.raises(ValueError, match="quadratic: curvatures must be a li"):
-        quadratic(np.eye(2))
-    with pytest.raises(ValueError, match=r"at least one .* got shape \(0,\)"):
-        quadratic(np.array([]))
-    bowl = quadratic(np.array([1.0, 10.0]))
-    for x in [3.0, np.array([3.0]), np.ones((2, 3))]:
-        with pytest.raises(ValueError, match="quadratic: points must have 2 c"):
-            bowl(x)
-    with pytest.raises(ValueError, match="wavy: points must have 1 coord"):
-        landscapes.wavy(9.0)
-    with pytest.raises(ValueError, match=r"start must be a vector; got .*\(\)"):
-        descend(lambda x: x, 1.0, lambda p: GD(p, lr=1), 1)
-    with pytest.raises(ValueError, match=r"gradients must have the shapes"):
-        descend(lambda x: 2.0, np.ones(1), lambda p: GD(p, lr=1), 1)
-    with pytest.raises(ValueError, match="descend: make must build the opti"):
-        descend(lambda x: x, np.ones(1), lambda p: GD([p[0].copy()], lr=1), 1)
-    with pytest.raises(ValueError, match="descend: start must be finite"):
-        descend(lambda x: x, np.array([np.nan]), lambda p: GD(p, lr=1), 1)
-    with pytest.raises(ValueError, match="descend: steps must be a whole"):
-        descend(lambda x: x, np.zeros(1), lambda p: GD(p, lr=1), -1)
+def test_whole_numbers_are_points_too():
+    assert_allclose(smoothness(lambda x: x, np.array([1, 2]), default_rng(0)), 1)
+    assert steps_to_critical(lambda x: x, np.array([8]), 0.5, 1) == 3
+
+
+def along(gradient, start, steps=1, copy=False):
+    return descend(
+        gradient, start, lambda p: GD([q.copy() if copy else q for q in p], lr=1), steps
+    )
+
+
+ONE = np.ones(1)
+
+
+def same(x):
+    return x
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: chain(0), "chain: n must be a whole number"),
+        (lambda: quadratic(np.eye(2)), "quadratic: curvatures must be a vector"),
+        (lambda: quadratic(np.array([])), "not empty; got shape (0,)"),
+        (lambda: quadratic(np.array([np.nan])), "curvatures must be finite"),
+        *(
+            (
+                lambda x=x: quadratic(np.array([1.0, 10.0]))(x),
+                "quadratic: points must have 2 coordinates",
+            )
+            for x in (3.0, np.array([3.0]), np.ones((2, 3)))
+        ),
+        (lambda: wavy(9.0), "wavy: points must have 1 coordinates"),
+        (lambda: along(same, 1.0), "descend: start must be a vector, not empty; got"),
+        (lambda: along(same, np.array([np.nan])), "descend: start must be finite"),
+        (lambda: along(lambda x: np.ones(2), ONE), "gradients must have the shapes"),
+        (lambda: along(lambda x: 2.0, ONE), "gradients must have the shapes"),
+        (lambda: along(same, ONE, copy=True), "make must build the optimizer"),
+        (lambda: along(same, ONE, -1), "descend: steps must be a whole"),
+        (
+            lambda: smoothness(same, np.eye(2), default_rng(0)),
+            "smoothness: x must be a vec",
+        ),
+        (
+            lambda: smoothness(same, np.array([np.nan]), default_rng(0)),
+            "smoothness: x must be finite",
+        ),
+        (
+            lambda: smoothness(same, ONE, default_rng(0), 0),
+            "smoothness: steps must be a whole",
+        ),
+        (
+            lambda: smoothness(lambda x: 3.0, ONE, default_rng(0)),
+            "gradient must have the shape (1,)",
+        ),
+        (
+            lambda: smoothness(np.log, 1e-7 * ONE, default_rng(0)),
+            "1e-05 from x, must be finite",
+        ),
+        (lambda: pl_constant(np.ones(3), np.ones(3), 0), "the shapes (points,) and"),
+        (lambda: pl_constant(ONE, np.eye(1), 2), "nowhere below the lowest, 2"),
+        (lambda: pl_constant(ONE, np.eye(1), 1), "and somewhere above; got 1.0"),
+        (lambda: pl_constant(np.ones(0), np.ones((0, 2)), 1), "got none"),
+        (
+            lambda: pl_constant(np.inf * ONE, np.eye(1), 1),
+            "pl_constant: input must be finite",
+        ),
+        (
+            lambda: steps_to_critical(same, ONE, 0, 1),
+            "lr must be positive and finite; got 0",
+        ),
+        (
+            lambda: steps_to_critical(same, ONE, 1, np.nan),
+            "eps must be positive and finite; got nan",
+        ),
+        (
+            lambda: steps_to_critical(same, ONE, 1, 1, -1),
+            "most must be a whole number",
+        ),
+        (
+            lambda: steps_to_critical(lambda x: x**3, 9 * ONE, 5, 1),
+            "stay finite; got inf after 4 steps. Take a smaller lr",
+        ),
+        (
+            lambda: steps_to_critical(np.ones_like, ONE, 1, 0.5, 10),
+            "fall to 0.5 in 10 steps; got 1.0",
+        ),
+        (
+            lambda: steps_to_critical(same, np.inf * ONE, 1, 1),
+            "start must be finite",
+        ),
+    ],
+)
+def test_refuses(call, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        call()

@@ -1,3 +1,4 @@
+import re
 from itertools import pairwise
 
 import numpy as np
@@ -14,7 +15,9 @@ from dlcore.optimization.modules import (
     Linear,
     Module,
     Parameter,
+    Residual,
     Sequential,
+    Skip,
 )
 
 
@@ -125,30 +128,116 @@ def test_a_model_takes_arrays_whatever_its_first_layer_is():
     assert_array_equal(Sequential(Dropout(0.5, rng))(0 * X).data, 0 * X)
 
 
+THEIRS = {
+    "concat": lambda x, y: torch.cat([x, y], dim=-1),
+    "mean": lambda x, y: torch.stack([x, y]).mean(dim=0),
+    "max": torch.maximum,
+}
+
+
+def both_ways(ours, theirs, W, x, rng):
+    """Values and gradients by x and W, ours and those of torch."""
+    a, b = Tensor(x, requires_grad=True), torch.tensor(x, requires_grad=True)
+    w = torch.tensor(W.data, requires_grad=True)
+    y, z = ours(a), theirs(b, torch.tanh(b @ w.T))
+    delta = rng.normal(size=y.shape)
+    (y * delta).sum().backward()
+    (z * torch.tensor(delta)).sum().backward()
+    assert_allclose(y.data, z.detach(), atol=1e-12)
+    assert_allclose(a.grad, b.grad, atol=1e-12)
+    assert_allclose(W.grad, w.grad, atol=1e-12)
+
+
+@given(rng=seeds, combine=st.sampled_from(sorted(THEIRS)))
+def test_skip_equals_torch(rng, combine):
+    linear = Linear(4, 4, rng)
+    skip = Skip(Sequential(linear, Tensor.tanh), combine)
+    x = rng.normal(size=(5, 4))
+    both_ways(skip, THEIRS[combine], linear.W, x, rng)
+    assert skip.parameters() == [linear.W, linear.b]
+
+
+@given(rng=seeds, scale=st.floats(-2, 2))
+def test_residual_equals_torch(rng, scale):
+    linear = Linear(4, 4, rng)
+    residual = Residual(Sequential(linear, Tensor.tanh), scale)
+    x = rng.normal(size=(5, 4))
+    both_ways(residual, lambda x, y: x + scale * y, linear.W, x, rng)
+
+
+def test_max_shares_the_gradient_of_equal_entries():
+    x = Tensor([[1.0, -2.0]], requires_grad=True)
+    Skip(Tensor.abs, "max")(x).sum().backward()
+    assert_array_equal(x.grad, [[0.5 + 0.5, -1]])
+
+
+@given(rng=seeds)
+def test_zero_branch_is_the_identity(rng):
+    linear = Linear(3, 3, rng)
+    linear.W.data[:] = 0
+    x = rng.normal(size=(2, 3))
+    assert_array_equal(Residual(linear)(Tensor(x)).data, x)
+
+
+def test_shortcuts_keep_single_precision():
+    x = Tensor(np.ones((2, 3), np.float32))
+    f = Linear(3, 3, np.random.default_rng(0), np.float32)
+    assert Residual(f, 3**-0.5)(x).data.dtype == np.float32
+    assert Skip(f, "mean")(x).data.dtype == np.float32
+
+
+RNG = np.random.default_rng(0)
+X = Tensor(np.ones((2, 3)))
+F = Linear(3, 1, RNG)
+
+
 @pytest.mark.usefixtures("unchecked")
-def test_refusals():
-    rng = np.random.default_rng(0)
-    with pytest.raises(ValueError, match=r"Linear: inputs must be a whole .* got 0"):
-        Linear(0, 2, rng)
-    with pytest.raises(
-        ValueError, match=r"Linear: x must have 3 columns; got shape \(2, 4\)"
-    ):
-        Linear(3, 2, rng)(Tensor(np.ones((2, 4))))
-    with pytest.raises(ValueError, match=r"Linear: x .* got shape \(3,\)"):
-        Linear(3, 2, rng)(Tensor(np.ones(3)))
-    with pytest.raises(ValueError, match="Sequential: layers must not be empty"):
-        Sequential()
-    for p in (1, -0.1, np.nan):
-        with pytest.raises(
-            ValueError, match=r"Dropout: p must be a number in \[0, 1\)"
-        ):
-            Dropout(p, rng)
-    with pytest.raises(ValueError, match="Linear: dtype must be a floating"):
-        Linear(2, 1, rng, int)
-    model = Sequential(Linear(2, 1, rng))
-    with pytest.raises(
-        ValueError, match=r"load_state_dict: state must have the arrays"
-    ):
-        model.load_state_dict({"layers.0.W": np.zeros((1, 2))})
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: Linear(0, 2, RNG),
+            "Linear: inputs must be a whole number from 1 on; got 0",
+        ),
+        (lambda: Linear(2, 1, RNG, int), "Linear: dtype must be a floating"),
+        (
+            lambda: Linear(2, 2, RNG)(X),
+            "Linear: x must have 2 columns; got shape (2, 3)",
+        ),
+        (
+            lambda: F(Tensor(np.ones(3))),
+            "Linear: x must have 3 columns; got shape (3,)",
+        ),
+        (Sequential, "Sequential: layers must not be empty"),
+        *(
+            (lambda p=p: Dropout(p, RNG), "Dropout: p must lie in [0, 1)")
+            for p in (1, -0.1, np.nan)
+        ),
+        (
+            lambda: Sequential(F).load_state_dict({"layers.0.W": np.zeros((1, 2))}),
+            "load_state_dict: state must have the arrays",
+        ),
+        (
+            lambda: Skip(F, "sum"),
+            "got sum. For the sum there is Residual.",
+        ),
+        (lambda: Skip(F, ["mean"]), "combine must be one of"),
+        (lambda: Residual(F, np.nan), "scale must lie in (-∞, ∞); got nan"),
+        (lambda: Residual(F, "a"), "scale must lie in (-∞, ∞); got a"),
+        (
+            lambda: Residual(lambda t: t.data)(X),
+            "Residual: the branch must return a Tensor; got ndarray",
+        ),
+        (lambda: Residual(F)(X), "keep the shape (2, 3); got (2, 1)"),
+        (lambda: Skip(F, "max")(X), "Skip: the branch must keep the shape (2, 3)"),
+        (lambda: Skip(F, "mean")(X), "Skip: the branch must keep the shape (2, 3)"),
+    ],
+)
+def test_refuses(call, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        call()
+
+
+def test_a_module_says_what_it_computes():
     with pytest.raises(NotImplementedError):
-        Module()(Tensor(1.0))
+        Module()(X)

@@ -106,7 +106,7 @@ def test_lasso_is_zero_from_the_largest_slope_on(rng, s, n):
 
 
 def test_lasso_with_columns_of_very_different_sizes(monkeypatch):
-    monkeypatch.setattr("dlcore.optimization.regularization.MAX_STEPS", 5000)
+    monkeypatch.setattr("dlcore.optimization.regularization._MAX_STEPS", 5000)
     rng, lam = np.random.default_rng(0), 1e-6
     X, y = rng.normal(size=(30, 10)), rng.normal(size=30)
     X *= np.geomspace(1, 1e-6, 10)
@@ -138,35 +138,38 @@ def test_dropout_penalty_by_hand():
     assert_allclose(dropout_penalty(X, 0.75), [15, 6])  # 3 times 5 and 2
 
 
+X, y = np.eye(3), np.ones(3)
+
+
 @pytest.mark.usefixtures("unchecked")
-def test_refusals():
-    X, y = np.eye(3), np.ones(3)
-    with pytest.raises(ValueError, match="ridge: penalty must not be negative"):
-        ridge(X, y, -0.1)
-    with pytest.raises(ValueError, match="one for each of the 3 weights; got"):
-        ridge(X, y, np.ones(2))
-    with pytest.raises(ValueError, match="ridge: penalty must be finite"):
-        ridge(X, y, np.nan)
-    with pytest.raises(ValueError, match="ridge: X must have points as rows"):
-        ridge(y, y, 1.0)
-    with pytest.raises(ValueError, match="ridge: y must have a target for each"):
-        ridge(X, np.ones(2), 1.0)
-    with pytest.raises(ValueError, match="lasso: y must be finite"):
-        lasso(X, np.full(3, np.inf), 1.0)
-    with pytest.raises(ValueError, match="lasso: penalty must be a positive"):
-        lasso(X, y, 0.0)
-    with pytest.raises(ValueError, match="lasso: penalty must be a positive"):
-        lasso(X, y, np.nan)
-    with pytest.raises(ValueError, match=r"lasso: X must let .* steps settle"):
-        lasso(np.array([[1.0, 1.0], [0.0, 1e-7]]), np.ones(2), 1e-12)
-    with pytest.raises(ValueError, match="lasso: penalty must be a positive"):
-        lasso(X, y, np.ones(3))  # type: ignore[arg-type]
-    for large in [1e170 * X, X]:
-        with pytest.raises(ValueError, match="X and y must have finite squares"):
-            lasso(large, 1e170 * y, 1.0)
-    with pytest.raises(ValueError, match="ridge: penalty must be a number"):
-        ridge(X, y, "a")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="soft_threshold: by must not be"):
-        soft_threshold(y, -1.0)
-    with pytest.raises(ValueError, match=r"dropout_penalty: p must be a number in \[0"):
-        dropout_penalty(X, 1.0)
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: ridge(X, y, -0.1), "ridge: penalty must not be negative"),
+        (lambda: ridge(X, y, np.ones(2)), "one for each of the 3 weights; got"),
+        (lambda: ridge(X, y, np.nan), "ridge: penalty must be finite"),
+        (lambda: ridge(y, y, 1.0), "ridge: X must have points as rows"),
+        (lambda: ridge(X, np.ones(2), 1.0), "ridge: y must have a target for each"),
+        (lambda: lasso(X, np.full(3, np.inf), 1.0), "lasso: y must be finite"),
+        (lambda: lasso(X, y, 0.0), "lasso: penalty must be positive and finite"),
+        (lambda: lasso(X, y, np.nan), "lasso: penalty must be positive and finite"),
+        (
+            lambda: lasso(np.array([[1.0, 1.0], [0.0, 1e-7]]), np.ones(2), 1e-12),
+            r"lasso: X must let .* steps settle",
+        ),
+        (lambda: lasso(X, y, np.ones(3)), "lasso: penalty must be positive and finite"),
+        *(
+            (
+                lambda big=big: lasso(big, 1e170 * y, 1.0),
+                "X and y must have finite squares",
+            )
+            for big in (1e170 * X, X)
+        ),
+        (lambda: ridge(X, y, "a"), "ridge: penalty must be a number"),
+        (lambda: soft_threshold(y, -1.0), "soft_threshold: by must not be"),
+        (lambda: dropout_penalty(X, 1.0), r"dropout_penalty: p must lie in \[0"),
+    ],
+)
+def test_refuses(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

@@ -93,6 +93,6 @@ def test_inverse_by_hand():
     ],
 )
 @pytest.mark.usefixtures("unchecked")
-def test_refusals(call, message):
+def test_refuses(call, message):
     with pytest.raises(ValueError, match=message):
         call()

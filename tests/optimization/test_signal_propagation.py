@@ -122,7 +122,7 @@ NET = mlp([3, 2], relu, default_rng(0))
 REFUSALS = [
     (
         lambda: signal(NET, np.ones((4, 3)), np.ones((4, 3))),
-        r"signal: P must have the shape of the outputs, \(4, 2\); .*\(4, 3\)",
+        r"signal: P must have the shape \(4, 2\); .*\(4, 3\)",
     ),
     (lambda: signal(NET, np.ones((4, 2)), np.ones((4, 2))), r"have 3 columns"),
     (

@@ -232,31 +232,46 @@ def test_early_stopping_refuses():
         stopper.restore()
 
 
+p, rng = Parameter([1.0]), np.random.default_rng(0)
+theirs = torch.optim.SGD([torch.ones(1, requires_grad=True)])
+
+
+def cost(rows):
+    return (p * rows).sum()
+
+
 @pytest.mark.usefixtures("unchecked")
-def test_refusals():
-    p, rng = Parameter([1.0]), np.random.default_rng(0)
-
-    def cost(rows):
-        return (p * rows).sum()
-
-    with pytest.raises(ValueError, match="train: epochs must be a whole"):
-        train(cost, [np.ones(3)], GD([p], lr=1), 0, rng)
-    with pytest.raises(
-        ValueError, match=r"train: arrays must be equally long; got \[3, 2\]"
-    ):
-        train(cost, [np.ones(3), np.ones(2)], GD([p], lr=1), 1, rng)
-    with pytest.raises(ValueError, match=r"be equally long; got \[\]"):
-        train(cost, [], GD([p], lr=1), 1, rng)
-    with pytest.raises(ValueError, match="batches: batch must be a whole"):
-        train(cost, [np.ones(3)], GD([p], lr=1), 1, rng, batch=0)
-    with pytest.raises(ValueError, match="batches: s must be a whole"):
-        batches(0, None, rng)  # at once, not at the first batch
-    with pytest.raises(
-        ValueError, match="minimise: the cost must stay finite; got nan in step 1"
-    ):
-        train(cost, [np.full(3, np.nan)], GD([p], lr=1), 1, rng)
-    with pytest.raises(ValueError, match="minimise: draws must be a whole number"):
-        minimise(cost, GD([p], lr=1), 0)
-    theirs = torch.optim.SGD([torch.ones(1, requires_grad=True)])
-    with pytest.raises(ValueError, match="be one of dlcore to clip or follow"):
-        minimise(cost, theirs, 1, clip_at=1.0)
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: train(cost, [np.ones(3)], GD([p], lr=1), 0, rng),
+            "train: epochs must be a whole",
+        ),
+        (
+            lambda: train(cost, [np.ones(3), np.ones(2)], GD([p], lr=1), 1, rng),
+            r"train: arrays must be equally long; got \[3, 2\]",
+        ),
+        (lambda: train(cost, [], GD([p], lr=1), 1, rng), r"be equally long; got \[\]"),
+        (
+            lambda: train(cost, [np.ones(3)], GD([p], lr=1), 1, rng, batch=0),
+            "batches: batch must be a whole",
+        ),
+        (lambda: batches(0, None, rng), "batches: s must be a whole"),
+        (
+            lambda: train(cost, [np.full(3, np.nan)], GD([p], lr=1), 1, rng),
+            "minimise: the cost must stay finite; got nan in step 1",
+        ),
+        (
+            lambda: minimise(cost, GD([p], lr=1), 0),
+            "minimise: draws must be a whole number",
+        ),
+        (
+            lambda: minimise(cost, theirs, 1, clip_at=1.0),
+            "be one of dlcore to clip or follow",
+        ),
+    ],
+)
+def test_refuses(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
