@@ -17,7 +17,7 @@ from scipy.optimize import linprog
 from dlcore.checks import check, check_finite, check_matrix
 from dlcore.feedforward.activations import logsumexp, sigmoid, softmax
 from dlcore.feedforward.linear_regression import design
-from dlcore.feedforward.losses import binary_cross_entropy, one_hot
+from dlcore.feedforward.losses import one_hot
 
 MAX_STEPS = 100  # of Newton's method; ten are usual
 NEAR = 1e-7  # change of the scores, beside their size, in the last step
@@ -118,6 +118,9 @@ def logistic_regression(
 ) -> tuple[Float[ndarray, "n"], float]:
     r"""Fit :math:`\Pr(y = 1 \mid x) = \sigma(w \cdot x + b)` by Newton's method.
 
+    It is the softmax of two classes: :math:`w = w_1 - w_0`, and where :math:`w_0 = -w_1`,
+    :math:`\frac{\lambda}{2} \|w\|^2 = \frac{2\lambda}{2} (\|w_0\|^2 + \|w_1\|^2)`.
+
     Args:
         X: points.
         y: labels 0 and 1.
@@ -128,27 +131,8 @@ def logistic_regression(
     who = "logistic_regression"
     C = _check_data(who, X, y, penalty)
     check(C == 2, f"{who}: y", "be coded as 0 and 1", f"{C} classes")
-    _check_minimum(who, X, y, penalty)
-    Z, shift, scale = _standard(who, X)
-    A, shrink = design(Z), np.append(penalty / scale**2, 0.0)
-
-    def cost(v: ndarray) -> float:
-        loss = binary_cross_entropy(A @ v, y)
-        return float(loss.mean() + shrink @ v**2 / 2)
-
-    def slope(v: ndarray) -> ndarray:
-        return logistic_gradient(Z, y, v[:-1], v[-1]) + shrink * v
-
-    def curvature(v: ndarray) -> ndarray:
-        return logistic_hessian(Z, v[:-1], v[-1]) + np.diag(shrink)
-
-    def scores(v: ndarray) -> ndarray:
-        return A @ v
-
-    rank = A.shape[1] if penalty > 0 else 0
-    v = _newton(who, np.zeros(A.shape[1]), cost, slope, curvature, scores, rank)
-    w = v[:-1] / scale
-    return w, float(v[-1] - w @ shift)
+    W, b = _fit(who, X, y, 2 * penalty, C)
+    return W[1] - W[0], float(b[1] - b[0])
 
 
 def softmax_regression(
@@ -167,11 +151,26 @@ def softmax_regression(
             must overlap, or there is no minimum.
     """
     who = "softmax_regression"
-    C, m = _check_data(who, X, y, penalty), X.shape[1] + 1
-    _check_minimum(who, X, y, penalty)
+    return _fit(who, X, y, penalty, _check_data(who, X, y, penalty))
+
+
+def _fit(
+    who: str,
+    X: Float[ndarray, "s n"],
+    y: Int[ndarray, "s"],
+    penalty: float,
+    C: int,
+) -> tuple[Float[ndarray, "C n"], Float[ndarray, "C"]]:
+    check(
+        penalty > 0 or overlap(X, y),
+        f"{who}: classes",
+        "overlap by more than rounding, or the weights grow without end",
+        "classes that a hyperplane keeps apart, but for touching points",
+        "Give a penalty, or separate them: see perceptron.separate and max_margin.",
+    )
+    m, Y = X.shape[1] + 1, one_hot(y, C)
     Z, shift, scale = _standard(who, X)
     shrink = np.tile(np.append(penalty / scale**2, 0.0), C)
-    Y = one_hot(y, C)
 
     def split(v: ndarray) -> tuple[ndarray, ndarray]:
         return v.reshape(C, m)[:, :-1], v.reshape(C, m)[:, -1]
@@ -310,15 +309,3 @@ def _check_data(
         penalty,
     )
     return len(labels)
-
-
-def _check_minimum(
-    who: str, X: Float[ndarray, "s n"], y: Int[ndarray, "s"], penalty: float
-) -> None:
-    check(
-        penalty > 0 or overlap(X, y),
-        f"{who}: classes",
-        "overlap by more than rounding, or the weights grow without end",
-        "classes that a hyperplane keeps apart, but for touching points",
-        "Give a penalty, or separate them: see perceptron.separate and max_margin.",
-    )

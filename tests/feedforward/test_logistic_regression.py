@@ -98,11 +98,13 @@ def test_derivatives_equal_those_of_torch(rng, classes):
     assert_allclose(logistic_hessian(X, w, b1), hessian, atol=1e-14)
 
 
-@given(seeds)
-def test_two_classes_of_a_softmax_are_one_logistic_unit(rng):
+@given(seeds, st.sampled_from([0.0, 0.01, 1.0]))
+def test_two_classes_of_a_softmax_are_one_logistic_unit(rng, penalty):
     X, y = drawn(rng)
-    w, b = logistic_regression(X, y)
-    W, c = softmax_regression(X, y)
+    w, b = logistic_regression(X, y, penalty)
+    slope = logistic_gradient(X, y, w, b) + penalty * np.append(w, 0)
+    assert_allclose(slope, 0, atol=1e-12)
+    W, c = softmax_regression(X, y, 2 * penalty)
     assert_allclose(W[1] - W[0], w, atol=1e-8)
     assert_allclose(c[1] - c[0], b, atol=1e-8)
     assert_allclose([*W.sum(axis=0), c.sum()], 0, atol=1e-12)
