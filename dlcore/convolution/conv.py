@@ -17,6 +17,7 @@ from dlcore.checks import check, check_whole
 __all__ = [
     "Conv2d",
     "causal_conv1d",
+    "check_pictures",
     "conv2d",
     "conv2d_loops",
     "he_normal",
@@ -301,6 +302,11 @@ def _check_axes(who: str, x: Tensor, W: Tensor, of_x: str, of_W: str) -> None:
             f"have no empty axis of ({axes})",
             _of(t),
         )
+
+
+def check_pictures(what: str, x: Tensor) -> None:
+    """Refuse what is no batch of pictures."""
+    check(x.ndim == 4, what, "have the axes (B, C, rows, columns)", _of(x))
 
 
 def _check_sizes(who: str, stride: int, padding: int, dilation: int) -> None:

@@ -4,6 +4,7 @@ from jaxtyping import Float
 
 from dlcore._torch import Tensor, nn
 from dlcore.checks import check, check_whole
+from dlcore.convolution.conv import check_pictures
 
 __all__ = ["AvgPool2d", "MaxPool2d", "avg_pool2d", "max_pool2d", "windows"]
 
@@ -21,12 +22,7 @@ def windows(
     stride = size if stride is None else stride
     check_whole("windows: size", size, 1)
     check_whole("windows: stride", stride, 1)
-    check(
-        x.ndim == 4,
-        "windows: x",
-        "have the axes (B, C, rows, columns)",
-        f"shape {tuple(x.shape)}",
-    )
+    check_pictures("windows: x", x)
     rows, columns = x.shape[2:]
     check(
         min(rows, columns) >= size,

@@ -6,7 +6,7 @@ from jaxtyping import Float
 
 from dlcore._torch import Generator, Tensor, nn, torch
 from dlcore.checks import check, check_whole
-from dlcore.convolution.conv import Conv2d
+from dlcore.convolution.conv import Conv2d, check_pictures
 
 __all__ = ["UNet", "Upsample", "upsample"]
 
@@ -16,7 +16,7 @@ def upsample(
 ) -> Float[Tensor, "B C _ _"]:
     """Make pictures larger: each pixel becomes a square of equal ones."""
     check_whole("upsample: factor", factor, 1)
-    _check_pictures("upsample: x", x)
+    check_pictures("upsample: x", x)
     return x.repeat_interleave(factor, 2).repeat_interleave(factor, 3)
 
 
@@ -85,7 +85,7 @@ class UNet(nn.Module):
     def forward(  # noqa: D102
         self, x: Float[Tensor, "B C rows columns"]
     ) -> Float[Tensor, "B outputs rows columns"]:
-        _check_pictures("UNet: x", x)
+        check_pictures("UNet: x", x)
         sides, unit = tuple(x.shape[2:]), 2**self.depth
         check(
             all(side % unit == 0 for side in sides),
@@ -101,11 +101,6 @@ class UNet(nn.Module):
             x = self.grow(x)
             x = level(torch.cat([before, x], dim=1) if self.skips else x)
         return self.head(x)
-
-
-def _check_pictures(what: str, x: Tensor) -> None:
-    rule = "have the axes (B, C, rows, columns)"
-    check(x.ndim == 4, what, rule, f"shape {tuple(x.shape)}")
 
 
 def _level(channels: list[int], generator: Generator | None) -> nn.Sequential:
