@@ -254,6 +254,26 @@ def skip(
     return True if doc.startswith("Alias for field number") else None
 
 
+def join_fields(
+    app: Sphinx, domain: str, kind: str, content: addnodes.desc_content
+) -> None:
+    """Describe once what is both argument and attribute; set all types alike."""
+    for fields in content.findall(nodes.field_list):
+        names = {field[0].astext() for field in fields}
+        for field in [*fields]:
+            what, _, name = field[0].astext().partition(" ")
+            if f"ivar {name}" in names and what == "type":
+                field[0].replace_self(nodes.field_name("", f"vartype {name}"))
+            elif f"ivar {name}" in names and what == "param":
+                fields.remove(field)
+            elif (
+                what == "rtype"
+            ):  # as code, whose quotation marks stay straight
+                for text in [*field[1].findall(nodes.Text)]:
+                    inner = addnodes.literal_emphasis("", text.astext())
+                    text.parent.replace(text, inner)
+
+
 def unlink(app: Sphinx, doctree: nodes.document) -> None:
     """Take the links from types that are not the package's own.
 
@@ -273,5 +293,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("api-folders", FoldersDirective)
     app.connect("autodoc-process-docstring", add_pages)
     app.connect("autodoc-skip-member", skip)
+    app.connect("object-description-transform", join_fields, priority=900)
     app.connect("doctree-read", unlink)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -91,10 +91,12 @@ def code(notebook: NotebookNode) -> list[str]:
 
 
 def fingerprint(sources: list[str], root: Path = ROOT) -> str:
-    """Hash some cells, the modules that they need, and the look of the figures."""
+    """Hash some cells, the modules that they need with their tables, and the style."""
     parts = [ast.dump(parsed(source)) for source in sources]
     for file in modules(sources, root):
         parts += [file.relative_to(root).as_posix(), _read(file, root)[0]]
+        if (table := file.with_suffix(".csv")).exists():
+            parts.append(table.read_text(encoding="utf-8"))
     styles = sorted((root / PACKAGE).rglob("*.mplstyle"))
     parts += [style.read_text(encoding="utf-8") for style in styles]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
