@@ -83,6 +83,8 @@ def test_modules_are_found_through_imports(source, names, package):
         ("base.py", "x = 2", False),
         ("upper.py", "from dlcore.base import x\ny = -x", False),
         ("book.mplstyle", "lines.linewidth: 9", False),
+        ("base.csv", "1,2", False),
+        ("other.csv", "1,2", True),
     ],
 )
 def test_a_fingerprint_follows_the_code_that_counts(file, source, same, package):

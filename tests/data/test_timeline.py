@@ -17,6 +17,13 @@ SOURCES = {
 }
 
 
+def test_every_event_has_a_year_a_name_a_sentence_and_a_source():
+    assert len(TIMELINE) > 40
+    for event in TIMELINE:
+        assert event.what.endswith(".")
+        assert all(text == text.strip() != "" for text in event[1:])
+
+
 def test_events_are_in_order_and_have_different_names():
     years = [event.year for event in TIMELINE]
     assert years == sorted(years)
@@ -31,7 +38,7 @@ def test_eras_cover_the_years_without_gap_or_overlap():
 
 
 def test_a_year_outside_is_refused():
-    with pytest.raises(ValueError, match=r"year must lie in .* got 1500"):
+    with pytest.raises(ValueError, match=r"year must lie in \[1600, 2029\]; got 1500"):
         era(1500)
 
 
