@@ -159,13 +159,9 @@ def _answers(
 ) -> ndarray:
     """Ask for one answer per row."""
     answers = np.asarray(f(X))
-    check(
-        answers.shape == (len(X),),
-        f"{who}: {name}",
-        "give one answer per row",
-        f"shape {answers.shape} for {len(X)} rows",
-        "Sum over the last axis, as in (X**2).sum(axis=-1).",
-    )
+    ok, got = answers.shape == (len(X),), f"shape {answers.shape} for {len(X)} rows"
+    hint = "Sum over the last axis, as in (X**2).sum(axis=-1)."
+    check(ok, f"{who}: {name}", "give one answer per row", got, hint)
     return answers
 
 

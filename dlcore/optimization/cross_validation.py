@@ -58,12 +58,9 @@ def cross_validate(
     for rows, held_out in kfold(len(X), k, rng):
         predictor = fit(X[rows], y[rows])
         found = np.asarray(loss(predictor(X[held_out]), y[held_out]))
-        check(
-            found.shape == held_out.shape,
-            "cross_validate: loss",
-            f"return one number for each of {len(held_out)} examples",
-            f"shape {found.shape}",
-        )
+        ok = found.shape == held_out.shape
+        must = f"return one number for each of {len(held_out)} examples"
+        check(ok, "cross_validate: loss", must, f"shape {found.shape}")
         losses[held_out] = found
     return losses
 
@@ -88,11 +85,7 @@ def leave_one_out(
     check(ok, "leave_one_out: S", must, f"shapes {S.shape} and {y.shape}")
     check_finite("leave_one_out: S and y", S, y)
     own = np.diag(S)
-    check(
-        bool((1 - own > 1e-9).all()),
-        "leave_one_out: S",
-        "have a diagonal clearly below 1",
-        f"1 − {1 - own.max():.1g}",
-        "A fit that follows one point exactly says nothing about it.",
-    )
+    ok, must = bool((1 - own > 1e-9).all()), "have a diagonal clearly below 1"
+    hint = "A fit that follows one point exactly says nothing about it."
+    check(ok, "leave_one_out: S", must, f"1 − {1 - own.max():.1g}", hint)
     return (y - S @ y) / (1 - own)

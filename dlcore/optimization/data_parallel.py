@@ -55,13 +55,10 @@ def run(
     """
     check(len(shares) > 0, "run: shares", "not be empty", "none")
     check_positive("run: timeout", timeout)
-    check(
-        getattr(worker, "__module__", "__main__") != "__main__",
-        "run: worker",
-        "live in a module that a new process can import",
-        getattr(worker, "__name__", worker),
-        "A function of a notebook does not; put it into a file.",
-    )
+    ok = getattr(worker, "__module__", "__main__") != "__main__"
+    must = "live in a module that a new process can import"
+    hint = "A function of a notebook does not; put it into a file."
+    check(ok, "run: worker", must, getattr(worker, "__name__", worker), hint)
     spawn = multiprocessing.get_context("spawn")
     with (
         TemporaryDirectory() as folder,
@@ -95,13 +92,8 @@ def mean_over_group(
         examples: their number :math:`B_k`.
     """
     check_whole("mean_over_group: examples", examples, 1)
-    check(
-        distributed.is_initialized(),
-        "mean_over_group: the process",
-        "belong to a group",
-        "none",
-        "Call it in a worker of run.",
-    )
+    ok, hint = distributed.is_initialized(), "Call it in a worker of run."
+    check(ok, "mean_over_group: the process", "belong to a group", "none", hint)
     total = torch.tensor(float(examples), dtype=torch.float64)
     distributed.all_reduce(total)  # adds up over the group
     means = [examples * tensor for tensor in tensors]

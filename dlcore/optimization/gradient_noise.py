@@ -47,12 +47,8 @@ def batch_variance(
     check_finite("batch_variance: G", G)
     check_whole("batch_variance: batch", batch, 1)
     s = len(G)
-    check(
-        replace or batch <= s,
-        "batch_variance: batch",
-        f"be at most {s}, the number of examples, without replacement",
-        batch,
-    )
+    must = f"be at most {s}, the number of examples, without replacement"
+    check(replace or batch <= s, "batch_variance: batch", must, batch)
     sigma2 = float(((G - G.mean(axis=0)) ** 2).sum() / s)
     left = 1.0 if replace else (s - batch) / max(s - 1, 1)
     return sigma2 / batch * left
@@ -112,13 +108,11 @@ def noise_floor(
     check_finite("noise_floor: lr", lr)
     check(bool((c > 0).all()), "noise_floor: curvatures", "be positive", c)
     check(bool((v >= 0).all()), "noise_floor: variances", "not be negative", v)
-    check(
-        bool(lr > 0) and bool((lr * c < 2).all()),
-        "noise_floor: lr",
-        f"lie between 0 and {2 / c.max():g}, twice the inverse of the largest curvature",
-        lr,
-        "From there on the steps diverge.",
+    ok, hint = lr > 0 and bool((lr * c < 2).all()), "From there on the steps diverge."
+    must = (
+        f"lie between 0 and {2 / c.max():g}, twice the inverse of the largest curvature"
     )
+    check(ok, "noise_floor: lr", must, lr, hint)
     return float((lr * v / (2 * (2 - lr * c))).sum())
 
 

@@ -62,12 +62,9 @@ class Landscape:
     def __call__(self, x: Float[ndarray, "*points n"]) -> Float[ndarray, "*points"]:
         """Return the values at points along the last axis."""
         x = np.asarray(x)
-        check(
-            x.shape[-1:] == (self.n,),
-            f"{self.name}: points",
-            f"have {self.n} coordinates, along the last axis",
-            f"shape {x.shape}",
-        )
+        must = f"have {self.n} coordinates, along the last axis"
+        ok, got = x.shape[-1:] == (self.n,), f"shape {x.shape}"
+        check(ok, f"{self.name}: points", must, got)
         return np.asarray(self.value(x))
 
 
@@ -251,21 +248,14 @@ def pl_constant(
     """
     values = np.asarray(values, dtype=float)
     gradients = np.asarray(gradients, dtype=float)
-    check(
-        gradients.ndim == 2 and values.shape == gradients.shape[:1],
-        "pl_constant: values and gradients",
-        "have the shapes (points,) and (points, n)",
-        f"{values.shape} and {gradients.shape}",
-    )
+    check_shape("pl_constant: gradients", gradients, None, None)
+    check_shape("pl_constant: values", values, len(gradients))
     check_finite("pl_constant: input", values, gradients, lowest)
     gap, rounding = values - lowest, _ROUNDING * abs(lowest)
     above = gap > rounding
-    check(
-        bool((gap >= -rounding).all() and above.any()),
-        "pl_constant: values",
-        f"lie nowhere below the lowest, {lowest}, and somewhere above",
-        f"{values.min() if values.size else 'none'}",
-    )
+    ok = bool((gap >= -rounding).all() and above.any())
+    must = f"lie nowhere below the lowest, {lowest}, and somewhere above"
+    check(ok, "pl_constant: values", must, min(values, default="none"))
     squares = (gradients**2).sum(axis=1)
     return float((squares[above] / (2 * gap[above])).min())
 
@@ -293,13 +283,8 @@ def steps_to_critical(
     for t in range(most + 1):
         g = _at(gradient, x)
         norm = float(np.linalg.norm(g))
-        check(
-            norm < inf,
-            "steps_to_critical: the gradient",
-            "stay finite",
-            f"{norm} after {t} steps",
-            "Take a smaller lr.",
-        )
+        what, got = "steps_to_critical: the gradient", f"{norm} after {t} steps"
+        check(norm < inf, what, "stay finite", got, "Take a smaller lr.")
         if norm <= eps:
             return t
         x = x - lr * g
@@ -312,9 +297,8 @@ def steps_to_critical(
 def _vector(what: str, x: ndarray) -> ndarray:
     """Return one point, or what has a number per coordinate, as floats."""
     x = np.asarray(x, dtype=float)
-    check(
-        x.ndim == 1 and x.size > 0, what, "be a vector, not empty", f"shape {x.shape}"
-    )
+    ok = x.ndim == 1 and x.size > 0
+    check(ok, what, "be a vector, not empty", f"shape {x.shape}")
     check_finite(what, x)
     return x
 

@@ -150,13 +150,8 @@ class Linear(Module):
 
 def affine(who: str, x: Tensor, W: Tensor, b: Tensor) -> Tensor:
     """Return :math:`Wx + b` for the rows of ``x``; refuse rows of another length."""
-    check(
-        x.ndim >= 2 and x.shape[-1] == W.shape[1],
-        f"{who}: x",
-        f"have {W.shape[1]} columns",
-        f"shape {x.shape}",
-        "Rows are samples.",
-    )
+    ok, must = x.ndim >= 2 and x.shape[-1] == W.shape[1], f"have {W.shape[1]} columns"
+    check(ok, f"{who}: x", must, f"shape {x.shape}", "Rows are samples.")
     return x @ W.T + b
 
 

@@ -51,12 +51,9 @@ def standardize(x: Tensor, axis: Axes, eps: float = 1e-5) -> Tensor:
     check(ok, "standardize: x", "have a finite variance", "NaN or ∞")
     if eps == 0:
         rounding = 4 * np.finfo(v.dtype).eps * np.abs(x.data).max(axis=axis)
-        check(
-            bool((v > 0).all() and (np.ptp(x.data, axis) > rounding).all()),
-            "standardize: x",
-            "vary along the axis where eps is 0",
-            "equal numbers, up to rounding",
-        )
+        ok = bool((v > 0).all() and (np.ptp(x.data, axis) > rounding).all())
+        must = "vary along the axis where eps is 0"
+        check(ok, "standardize: x", must, "equal numbers, up to rounding")
     root = np.sqrt(v + eps, dtype=v.dtype)
     y = centred / root
     back = (x, lambda g: (g - mean(g) - y * mean(g * y)) / root)
@@ -110,24 +107,17 @@ class BatchNorm(Module):
     def forward(self, x: Tensor) -> Tensor:  # noqa: D102
         _check_tensor("BatchNorm", x)
         features = self.gamma.size
-        check(
-            x.ndim >= 2 and x.shape[1] == features,
-            "BatchNorm: x",
-            f"have {features} features along its second axis",
-            f"shape {x.shape}",
-        )
+        ok = x.shape[1:2] == (features,)
+        must = f"have {features} features along its second axis"
+        check(ok, "BatchNorm: x", must, f"shape {x.shape}")
         column = (features,) + (1,) * (x.ndim - 2)
         gamma, beta = (p.reshape(*column) for p in (self.gamma, self.beta))
         if self.training:
             others = (0, *range(2, x.ndim))
             many = x.size // features
-            check(
-                many > 1,
-                "BatchNorm: a batch in training",
-                "have at least two examples",
-                many,
-                "One example has no variance; call .eval() to use the model.",
-            )
+            what, must = "BatchNorm: a batch in training", "have at least two examples"
+            hint = "One example has no variance; call .eval() to use the model."
+            check(many > 1, what, must, many, hint)
             x_hat = standardize(x, others, self.eps)
             self._follow(x.data, others)
             return gamma * x_hat + beta
@@ -171,12 +161,9 @@ class LayerNorm(Module):
     def forward(self, x: Tensor) -> Tensor:  # noqa: D102
         _check_tensor("LayerNorm", x)
         features = self.gamma.size
-        check(
-            x.ndim >= 1 and x.shape[-1] == features,
-            "LayerNorm: x",
-            f"have {features} features along its last axis",
-            f"shape {x.shape}",
-        )
+        ok = x.shape[-1:] == (features,)
+        must = f"have {features} features along its last axis"
+        check(ok, "LayerNorm: x", must, f"shape {x.shape}")
         return self.gamma * standardize(x, -1, self.eps) + self.beta
 
 
@@ -200,12 +187,9 @@ class WeightNorm(Module):
     def W(self) -> Tensor:
         """The weights."""
         largest = np.abs(self.V.data).max(axis=1, keepdims=True)
-        check(
-            bool(((largest > 0) & (largest < np.inf)).all()),
-            "WeightNorm: the rows of V",
-            "be finite and not zero",
-            "a row without a direction",
-        )
+        ok = bool(((largest > 0) & (largest < np.inf)).all())
+        got = "a row without a direction"
+        check(ok, "WeightNorm: the rows of V", "be finite and not zero", got)
         V = self.V / largest  # the same directions; squares stay finite
         length = (V * V).sum(axis=1, keepdims=True) ** 0.5
         return self.g * (V / length)

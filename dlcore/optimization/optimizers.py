@@ -151,7 +151,7 @@ class Optimizer:
                 self._check(two, name, "be two numbers", value)
                 for beta in value:
                     self._check_rate(name, beta)
-            elif not callable(value):
+            else:
                 self._check_rate(name, value)
             setattr(self, name, value)
 
@@ -206,9 +206,8 @@ class Nesterov(Optimizer):
         \theta &\leftarrow \theta - \eta\, (g + \beta_t m)
 
     The points :math:`\theta + \eta \beta_t m` are those of the form with a look ahead,
-    in which :math:`g` is the gradient at :math:`\theta + \beta v`.
-    Also a function of the number of the step may be the momentum ``beta``, such as
-    :func:`convex_momentum`.
+    in which :math:`g` is the gradient at :math:`\theta + \beta v`. The momentum ``beta``
+    may be a function of the number of the step, such as :func:`convex_momentum`.
     """
 
     def __init__(
@@ -219,8 +218,9 @@ class Nesterov(Optimizer):
         weight_decay: float = 0.0,
     ) -> None:
         super().__init__(parameters, lr, weight_decay)
-        self._set(beta=beta)
-        self.m = self.zeros()
+        if not callable(beta):
+            self._check_rate("beta", beta)
+        self.beta, self.m = beta, self.zeros()
 
     def update(self, i: int, p: Any, g: Any) -> None:  # noqa: D102
         m, t, beta = self.m[i], self.t[i], self.beta

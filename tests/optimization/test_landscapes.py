@@ -280,7 +280,10 @@ def same(x):
             lambda: smoothness(np.log, 1e-7 * ONE, default_rng(0)),
             "1e-05 from x, must be finite",
         ),
-        (lambda: pl_constant(np.ones(3), np.ones(3), 0), "the shapes (points,) and"),
+        (
+            lambda: pl_constant(np.ones(3), np.ones(3), 0),
+            "pl_constant: gradients must have the shape (…, …)",
+        ),
         (lambda: pl_constant(ONE, np.eye(1), 2), "nowhere below the lowest, 2"),
         (lambda: pl_constant(ONE, np.eye(1), 1), "and somewhere above; got 1.0"),
         (lambda: pl_constant(np.ones(0), np.ones((0, 2)), 1), "got none"),

@@ -389,6 +389,7 @@ KINDS = {
 }
 P = np.zeros(1)
 REFUSED = [
+    ("Momentum: beta must lie in [0, 1)", Momentum, {"beta": convex_momentum}),
     *(
         (f"{rule.__name__}: {name} must lie in [0, 1); got {bad}", rule, {name: bad})
         for rule, name in RATES
