@@ -284,6 +284,10 @@ def same(x):
             lambda: pl_constant(np.ones(3), np.ones(3), 0),
             "pl_constant: gradients must have the shape (…, …)",
         ),
+        (
+            lambda: pl_constant(np.ones(3), np.ones((1, 2)), 0),
+            "pl_constant: values must have the shape (1,); got shape (3,)",
+        ),
         (lambda: pl_constant(ONE, np.eye(1), 2), "nowhere below the lowest, 2"),
         (lambda: pl_constant(ONE, np.eye(1), 1), "and somewhere above; got 1.0"),
         (lambda: pl_constant(np.ones(0), np.ones((0, 2)), 1), "got none"),
