@@ -6,7 +6,7 @@ A layer computes ``Y, Z = layer.forward(X)``, from rows of inputs to rows of out
 into those by the inputs and by the parameters.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeAlias, cast
@@ -25,6 +25,7 @@ from dlcore.checks import (
     check_whole,
 )
 from dlcore.feedforward.activations import Activation, Function, identity
+from dlcore.feedforward.initialization import Shape, he, normal
 from dlcore.feedforward.losses import Loss
 
 Inputs: TypeAlias = Float[ndarray, "s n"]
@@ -241,11 +242,31 @@ def layered(
     return network
 
 
+def initialize(
+    network: Network, rule: Callable[[Shape], float], rng: Generator
+) -> Network:
+    """Draw the weights of every layer from the normal distribution; biases become zero.
+
+    Args:
+        network: changed in place.
+        rule: variance of the weights for their shape.
+        rng: source of randomness.
+
+    Returns:
+        The network.
+    """
+    check(callable(rule), "initialize: rule", "be a function of a shape", rule)
+    for layer in network.layers:
+        layer.W[...] = normal(layer.W.shape, rule(layer.W.shape), rng)
+        layer.b[...] = 0
+    return network
+
+
 def mlp(sizes: Sequence[int], phi: Activation, rng: Generator) -> Network:
     r"""Build a multilayer perceptron, whose last layer is linear.
 
-    Weights are drawn from :math:`\mathcal{N}(0, 2/n)`, where :math:`n` is the number of
-    inputs of their layer; biases are zero.
+    Weights are drawn by the rule :func:`he`, from :math:`\mathcal{N}(0, 2/n)` for
+    :math:`n` inputs; biases are zero.
 
     Args:
         sizes: number of inputs, of units in each hidden layer, of outputs.
@@ -255,11 +276,8 @@ def mlp(sizes: Sequence[int], phi: Activation, rng: Generator) -> Network:
     check(len(sizes) >= 2, "mlp: sizes", "name inputs and outputs", sizes)
     for size in sizes:
         check_whole("mlp: each size", size, 1)
-    pairs = (
-        (rng.normal(0, np.sqrt(2 / n), size=(m, n)), np.zeros(m))
-        for n, m in pairwise(sizes)
-    )
-    return layered(pairs, phi)
+    pairs = [(np.zeros((m, n)), np.zeros(m)) for n, m in pairwise(sizes)]
+    return initialize(layered(pairs, phi), he, rng)
 
 
 def _floats(a: ndarray) -> ndarray:

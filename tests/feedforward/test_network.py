@@ -17,7 +17,15 @@ from dlcore.feedforward.activations import (
     tanh,
 )
 from dlcore.feedforward.losses import cross_entropy, squared
-from dlcore.feedforward.network import Concat, Dense, Network, Residual, layered, mlp
+from dlcore.feedforward.network import (
+    Concat,
+    Dense,
+    Network,
+    Residual,
+    initialize,
+    layered,
+    mlp,
+)
 from dlcore.optimization.optimizers import GD, Adam
 from dlcore.optimization.training import fit
 
@@ -268,6 +276,10 @@ def test_networks_refuse():
     ):
         mlp([3, 0, 1], relu, rng)
     network = Network([layer])
+    with pytest.raises(ValueError, match=r"rule must be a function .*; got 0.1"):
+        initialize(network, 0.1, rng)
+    with pytest.raises(ValueError, match=r"normal: variance .*; got None"):
+        initialize(network, lambda _: None, rng)
     adam = Adam(network.parameters())
     with pytest.raises(ValueError, match="fit: y must have 4 targets; got 3"):
         fit(network, np.zeros((4, 2)), np.zeros((3, 3)), squared, adam, 1, rng)
@@ -289,3 +301,16 @@ def test_layers_of_given_weights_end_in_a_linear_one(rng, sizes):
     assert built.parameters()[0] is drawn.parameters()[0]
     hidden = [layer.phi is tanh for layer in built.layers]
     assert hidden == [True] * (len(sizes) - 2) + [False]
+
+
+@given(seeds)
+def test_initialize_draws_every_layer_by_the_rule_and_clears_biases(rng):
+    net = mlp([50, 60, 70], relu, rng)
+    for layer in net.layers:
+        layer.b += 1
+    before = [layer.W for layer in net.layers]
+    assert initialize(net, lambda shape: 9 / shape[1], rng) is net
+    for layer, W in zip(net.layers, before, strict=True):
+        assert layer.W is W  # in place: optimizers hold this array
+        assert W.var() * layer.inputs == pytest.approx(9, rel=0.15)
+        assert not layer.b.any()

@@ -5,18 +5,19 @@ A rule says which *variance* the weights of a layer get, given the shape
 draw weights of any variance.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import inf, prod, sqrt
-from numbers import Real
+from typing import TypeAlias
 
 from jaxtyping import Float
 from numpy import ndarray
 from numpy.random import Generator
 
-from dlcore.checks import check, check_whole
-from dlcore.feedforward.network import Network
+from dlcore.checks import check, check_between, check_whole
 
-Shape = Sequence[int]
+__all__ = ["Shape", "fans", "he", "lecun", "normal", "uniform", "xavier"]
+
+Shape: TypeAlias = Sequence[int]
 
 
 def fans(shape: Shape) -> tuple[int, int]:
@@ -59,7 +60,7 @@ def he(shape: Shape, leak: float = 0.0) -> float:
         shape: of the weights.
         leak: slope :math:`a` of the ReLU on the left.
     """
-    check(-inf < leak < inf, "he: leak", "be finite", leak)
+    check_between("he: leak", leak, -inf, inf, "()")
     return 2 / ((1 + leak**2) * fans(shape)[0])
 
 
@@ -76,36 +77,11 @@ def uniform(shape: Shape, variance: float, rng: Generator) -> Float[ndarray, "*s
     return rng.uniform(-a, a, size=tuple(shape))
 
 
-def initialize(
-    network: Network, rule: Callable[[Shape], float], rng: Generator
-) -> Network:
-    """Draw the weights of every layer from the normal distribution; biases become zero.
-
-    Args:
-        network: changed in place.
-        rule: variance of the weights for their shape.
-        rng: source of randomness.
-
-    Returns:
-        The network.
-    """
-    check(callable(rule), "initialize: rule", "be a function of a shape", rule)
-    for layer in network.layers:
-        layer.W[...] = normal(layer.W.shape, rule(layer.W.shape), rng)
-        layer.b[...] = 0
-    return network
-
-
 def _squared(who: str, gain: float) -> float:
-    check(0 <= gain < inf, f"{who}: gain", "be finite and not negative", gain)
+    check_between(f"{who}: gain", gain, 0, inf, "[)")
     return gain**2
 
 
 def _check_draw(who: str, shape: Shape, variance: float) -> None:
     check(hasattr(shape, "__len__"), f"{who}: shape", "be a tuple of sizes", shape)
-    check(
-        isinstance(variance, Real) and 0 <= variance < inf,
-        f"{who}: variance",
-        "be finite and not negative",
-        variance,
-    )
+    check_between(f"{who}: variance", variance, 0, inf, "[)")
