@@ -11,7 +11,20 @@ from typing import NamedTuple
 from jaxtyping import Float
 
 from dlcore._torch import Generator, Tensor, torch
-from dlcore.checks import check, check_whole
+from dlcore.checks import check, check_shape, check_whole
+
+__all__ = [
+    "NONLINEARITIES",
+    "Gradients",
+    "Nonlinearity",
+    "bptt",
+    "jacobians",
+    "lyapunov",
+    "norms",
+    "orthogonal",
+    "products",
+    "states",
+]
 
 
 class Nonlinearity(NamedTuple):
@@ -56,11 +69,9 @@ def states(
 ) -> Float[Tensor, "B S H"]:
     r"""Return the states :math:`h_0, \dots, h_T`; :math:`h_0` is ``start`` or zero."""
     _check_weights("states", U, V, x)
-    fits = b.shape == (len(U),)
-    check(fits, "states: b", f"have the shape {(len(U),)}", tuple(b.shape))
+    check_shape("states: b", b, len(U))
     if start is not None:
-        shape, got = (len(x), len(U)), tuple(start.shape)
-        check(got == shape, "states: start", f"have the shape {shape}", got)
+        check_shape("states: start", start, len(x), len(U))
     h = [x.new_zeros(len(x), len(U)) if start is None else start]
     for t in range(x.shape[1]):
         h.append(nonlinearity.phi(h[-1] @ U.T + x[:, t] @ V.T + b))

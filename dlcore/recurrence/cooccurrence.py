@@ -12,12 +12,14 @@ from dlcore._torch import Generator, Tensor, torch
 from dlcore.checks import check, check_whole
 from dlcore.recurrence.vocabulary import check_indices
 
+__all__ = ["Factors", "cooccurrence", "factor", "pairs", "pmi", "ppmi", "windows"]
+
 
 def windows(
     tokens: Int64[Tensor, "T"], r: int
 ) -> tuple[Int64[Tensor, "N"], Int64[Tensor, "N K"]]:
     """Return the words that have ``r`` neighbours on each side, and these neighbours."""
-    check_window("windows", tokens, r, 2 * r + 1)
+    _check_window("windows", tokens, r, 2 * r + 1)
     cut = tokens.unfold(0, 2 * r + 1, 1)
     return cut[:, r], torch.cat([cut[:, :r], cut[:, r + 1 :]], dim=1)
 
@@ -26,7 +28,7 @@ def pairs(
     tokens: Int64[Tensor, "T"], r: int
 ) -> tuple[Int64[Tensor, "N"], Int64[Tensor, "N"]]:
     """Return all pairs of a word and a neighbour at most ``r`` places away, both ways."""
-    check_window("pairs", tokens, r, 2)
+    _check_window("pairs", tokens, r, 2)
     steps = range(1, min(r, len(tokens) - 1) + 1)
     left = torch.cat([tokens[:-s] for s in steps])
     right = torch.cat([tokens[s:] for s in steps])
@@ -109,7 +111,7 @@ def factor(M: Float[Tensor, "A C"], D: int, generator: Generator) -> Factors:
     return Factors(U[:, order], d[order], Vt[order].T)
 
 
-def check_window(who: str, tokens: Tensor, r: int, least: int) -> None:
+def _check_window(who: str, tokens: Tensor, r: int, least: int) -> None:
     """Refuse texts that are shorter than a window."""
     check_whole(f"{who}: r", r, 1)
     check(

@@ -2,6 +2,10 @@ r"""Decoding: from scores for the next token to a token, and on to a whole seque
 
 Rules that change the scores return scores again, :math:`-\infty` where a token is cut, so
 that they can follow each other.
+
+A model that writes has ``begin(...)``, which returns a state, tensors with a row for each
+sequence, and ``step(state, tokens)``, which takes the token before, one for each row, and
+returns the log probabilities of the next one, a row for each, and the next state.
 """
 
 from collections.abc import Callable
@@ -10,24 +14,32 @@ from typing import TypeAlias
 from jaxtyping import Bool, Float, Int64
 
 from dlcore._torch import Generator, Tensor, torch
-from dlcore.checks import check, check_whole
+from dlcore.checks import check, check_between, check_positive, check_whole
 
-Rows: TypeAlias = Tensor | tuple[Tensor, ...]
-Step: TypeAlias = Callable[[Tensor, Rows], tuple[Tensor, Rows]]
+__all__ = [
+    "State",
+    "Step",
+    "beam_search",
+    "greedy",
+    "nucleus",
+    "sample",
+    "tempered",
+    "top_k",
+]
+
+State: TypeAlias = tuple[Tensor, ...]
+Step: TypeAlias = Callable[[State, Tensor], tuple[Tensor, State]]
 
 
 def tempered(
     logits: Float[Tensor, "*B C"], temperature: float
 ) -> Float[Tensor, "*B C"]:
-    """Divide the scores by the temperature: low sharpens, high flattens."""
+    """Divide the scores by the temperature: low sharpens, high flattens.
+
+    At zero only the best token would be left: that is ``top_k(logits, 1)``.
+    """
     _check_logits("tempered", logits)
-    check(
-        0 < temperature < float("inf"),
-        "tempered: temperature",
-        "be positive and finite",
-        temperature,
-        "At zero only the best token is left: take top_k(logits, 1).",
-    )
+    check_positive("tempered: temperature", temperature)
     return logits / temperature
 
 
@@ -48,7 +60,7 @@ def nucleus(logits: Float[Tensor, "*B C"], p: float) -> Float[Tensor, "*B C"]:
     can come stay, however improbable. Of equals, the first stays.
     """
     _check_logits("nucleus", logits)
-    check(0 < p <= 1, "nucleus: p", "lie above 0 and be at most 1", p)
+    check_between("nucleus: p", p, 0, 1, "(]")
     order = logits.argsort(dim=-1, descending=True, stable=True)
     probabilities = logits.softmax(dim=-1).gather(-1, order)
     tail = probabilities.flip(-1).cumsum(-1).flip(-1)
@@ -79,9 +91,33 @@ def sample(
     return tokens.reshape(logits.shape[:-1])
 
 
+@torch.no_grad()
+def greedy(step: Step, state: State, start: int, longest: int) -> Int64[Tensor, "B K"]:
+    """Write ``longest`` tokens, the most probable at each step.
+
+    What stands behind an end token is for the caller to cut off.
+
+    Args:
+        step: of a model.
+        state: of the same model, at the start.
+        start: token that ``step`` is given first.
+        longest: number of tokens.
+    """
+    check_whole("greedy: longest", longest, 1)
+    check_whole("greedy: start", start, 0)
+    y = torch.full((len(state[0]),), start, device=state[0].device)
+    written = []
+    for _ in range(longest):
+        scores, state = step(state, y)
+        y = scores.argmax(dim=1)
+        written.append(y)
+    return torch.stack(written, dim=1)
+
+
+@torch.no_grad()
 def beam_search(
     step: Step,
-    state: Rows,
+    state: State,
     start: int,
     end: int,
     width: int,
@@ -93,9 +129,8 @@ def beam_search(
     With ``width=1`` this is greedy decoding; with :math:`C^\text{longest}` it is exact.
 
     Args:
-        step: takes tokens, one for each row of the state, and the state, and returns the
-            log probabilities of the next token, a row for each, and the next state.
-        state: at the start, a tensor or a tuple of tensors with one row.
+        step: of a model.
+        state: of the same model, at the start, for one sequence.
         start: token that ``step`` is given first.
         end: token that ends a sequence.
         width: beginnings to keep.
@@ -112,16 +147,16 @@ def beam_search(
     check_whole("beam_search: end", end, 0)
     _check_rows("state", state, 1)
     beam: list[tuple[list[int], float]] = [([], 0.0)]
-    device = _parts(state)[0].device
+    device = state[0].device
     for _ in range(longest):
         live = [(t, p) for t, p in beam if t[-1:] != [end]]
         last = [tokens[-1] if tokens else start for tokens, _ in live]
-        scores, state = step(torch.tensor(last, device=device), state)
+        scores, state = step(state, torch.tensor(last, device=device))
         _check_scores(scores, len(live), end)
         _check_rows("the state that step returns", state, len(live))
         before = torch.tensor([p for _, p in live], dtype=torch.float64)
-        totals = (before[:, None] + scores.detach().cpu()).flatten()
-        best = totals.argsort(descending=True, stable=True)[:width].tolist()
+        totals = (before[:, None] + scores.cpu()).flatten()
+        best = totals.argsort(descending=True, stable=True).tolist()
         C = scores.shape[1]
         grown = [(i, totals[i].item()) for i in best if totals[i] > -torch.inf]
         ended = [(t, p, -1) for t, p in beam if t[-1:] == [end]]
@@ -131,25 +166,14 @@ def beam_search(
         kept = [row for tokens, _, row in both if tokens[-1] != end]
         if not kept:
             break
-        state = _select(state, torch.tensor(kept, device=device))
+        rows = torch.tensor(kept, device=device)
+        state = tuple(part.index_select(0, rows) for part in state)
     return beam
 
 
-def _parts(state: Rows) -> tuple[Tensor, ...]:
-    """Return the tensors of a state."""
-    return state if isinstance(state, tuple) else (state,)
-
-
-def _select(state: Rows, rows: Tensor) -> Rows:
-    """Return some rows of a state, in this order; a row may come twice."""
-    if isinstance(state, tuple):
-        return tuple(part.index_select(0, rows) for part in state)
-    return state.index_select(0, rows)
-
-
-def _check_rows(what: str, state: Rows, rows: int) -> None:
+def _check_rows(what: str, state: State, rows: int) -> None:
     """Refuse a state with another number of rows."""
-    got = sorted({len(part) for part in _parts(state)})
+    got = sorted({len(part) for part in state})
     check(got == [rows], f"beam_search: {what}", f"have {rows} rows", got)
 
 
@@ -161,7 +185,7 @@ def _check_scores(scores: Tensor, rows: int, end: int) -> None:
         f"have {rows} rows and a column for each token up to the end {end}",
         f"shape {tuple(scores.shape)}",
     )
-    sums = scores.detach().logsumexp(dim=1)
+    sums = scores.logsumexp(dim=1)
     check(
         bool((sums.abs() < 1e-3).all()),
         "beam_search: what step returns",

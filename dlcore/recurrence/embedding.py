@@ -8,8 +8,18 @@ from a word.
 from jaxtyping import Float, Int64
 
 from dlcore._torch import Generator, Tensor, nn, torch
-from dlcore.checks import check, check_whole
+from dlcore.checks import check, check_positive, check_whole
 from dlcore.recurrence.vocabulary import check_indices
+
+__all__ = [
+    "CBOW",
+    "Embedding",
+    "SkipGram",
+    "TwoTables",
+    "bag_of_words",
+    "cosine",
+    "neighbours",
+]
 
 
 class Embedding(nn.Module):
@@ -18,7 +28,8 @@ class Embedding(nn.Module):
     Args:
         num_embeddings: number ``C`` of tokens.
         embedding_dim: length ``D`` of a row.
-        generator: source of the first rows, standard normal numbers as in PyTorch.
+        generator: source of the first rows, normal numbers with the mean 0.
+        std: their standard deviation; that of PyTorch is 1.
 
     Attributes:
         E: the table, of shape (C, D).
@@ -29,12 +40,14 @@ class Embedding(nn.Module):
         num_embeddings: int,
         embedding_dim: int,
         generator: Generator | None = None,
+        std: float = 1.0,
     ) -> None:
         super().__init__()
         check_whole("Embedding: num_embeddings", num_embeddings, 1)
         check_whole("Embedding: embedding_dim", embedding_dim, 1)
+        check_positive("Embedding: std", std)
         size = (num_embeddings, embedding_dim)
-        self.E = nn.Parameter(torch.randn(size, generator=generator))
+        self.E = nn.Parameter(std * torch.randn(size, generator=generator))
 
     def forward(self, tokens: Int64[Tensor, "*axes"]) -> Float[Tensor, "*axes D"]:
         """Look up the rows of tokens."""
@@ -66,8 +79,9 @@ class TwoTables(nn.Module):
         generator: Generator | None = None,
     ) -> None:
         super().__init__()
-        self.embedding = Embedding(num_embeddings, embedding_dim, generator)
-        self.embedding.E.data /= embedding_dim**0.5
+        check_whole(f"{type(self).__name__}: embedding_dim", embedding_dim, 1)
+        size, std = (num_embeddings, embedding_dim), embedding_dim**-0.5
+        self.embedding = Embedding(*size, generator, std)
         self.W = nn.Parameter(torch.zeros_like(self.embedding.E))
 
     def hidden(self, given: Int64[Tensor, "B *K"]) -> Float[Tensor, "B D"]:

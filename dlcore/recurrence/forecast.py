@@ -11,8 +11,17 @@ from jaxtyping import Float
 from numpy.random import Generator as Rng
 
 from dlcore._torch import Generator, Tensor, nn, softplus, torch
-from dlcore.checks import check, check_whole
-from dlcore.recurrence.recurrent import GRU
+from dlcore.checks import check, check_between, check_one_of, check_shape, check_whole
+from dlcore.recurrence.recurrent import GRU, uniform
+
+__all__ = [
+    "LOSSES",
+    "DeepAR",
+    "gaussian_loss",
+    "negative_binomial_loss",
+    "pinball",
+    "scale_of",
+]
 
 Series: TypeAlias = Float[Tensor, "B T"]
 
@@ -42,7 +51,7 @@ def pinball(
     z: Float[Tensor, "*n"], forecast: Float[Tensor, "*n"], q: float
 ) -> Float[Tensor, "*n"]:
     r"""Return :math:`\max(q\,(z - f),\ (1 - q)(f - z))` for forecasts f of the q-quantile."""
-    check(0 < q < 1, "pinball: q", "lie between 0 and 1", q)
+    check_between("pinball: q", q, 0, 1, "()")
     return torch.maximum(q * (z - forecast), (1 - q) * (forecast - z))
 
 
@@ -81,12 +90,10 @@ class DeepAR(nn.Module):
     ) -> None:
         super().__init__()
         check_whole("DeepAR: covariates", covariates, 0)
-        ok, names = likelihood in LOSSES, [*LOSSES]
-        check(ok, "DeepAR: likelihood", f"be one of {names}", repr(likelihood))
+        check_one_of("DeepAR: likelihood", likelihood, LOSSES)
         self.likelihood, self.covariates = likelihood, covariates
         self.cell = GRU(1 + covariates, hidden, generator=generator)
-        start = torch.rand(2, hidden, generator=generator)
-        self.W = nn.Parameter((2 * start - 1) / hidden**0.5)
+        self.W = uniform(hidden, (2, hidden), generator)
         self.c = nn.Parameter(torch.zeros(2))
 
     def head(
@@ -183,9 +190,7 @@ class DeepAR(nn.Module):
             "have a series in each row, with at least one value",
             f"shape {tuple(z.shape)}",
         )
-        want = (*z.shape, self.covariates)
-        got = tuple(x.shape)
-        check(got == want, "DeepAR: x", f"have the shape {want}", got)
+        check_shape("DeepAR: x", x, *z.shape, self.covariates)
         check(bool(z.isfinite().all()), "DeepAR: z", "be finite", "NaN or ∞")
         counts = bool((z >= 0).all()) and bool((z == z.round()).all())
         check(

@@ -15,6 +15,16 @@ from jaxtyping import Float, Int64
 
 from dlcore._torch import Generator, Tensor, embedding, logsigmoid, nn, torch
 from dlcore.checks import check, check_whole
+from dlcore.recurrence.recurrent import uniform
+
+__all__ = [
+    "Found",
+    "HierarchicalSoftmax",
+    "balanced",
+    "entropy_bits",
+    "expected_depth",
+    "huffman",
+]
 
 
 def huffman(weights: Sequence[float]) -> list[str]:
@@ -158,8 +168,7 @@ class HierarchicalSoftmax(nn.Module):
         self.register_buffer(
             "below", torch.tensor(pairs, dtype=torch.long).reshape(C - 1, 2)
         )
-        draws = torch.rand(C - 1, inputs, generator=generator)
-        self.W = nn.Parameter((2 * draws - 1) / inputs**0.5)
+        self.W = uniform(inputs, (C - 1, inputs), generator)
         self.b = nn.Parameter(torch.zeros(C - 1))
 
     def forward(

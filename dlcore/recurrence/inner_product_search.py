@@ -11,6 +11,15 @@ from jaxtyping import Float, Int64
 from dlcore._torch import Generator, Tensor, torch
 from dlcore.checks import check, check_whole
 
+__all__ = [
+    "HyperplaneTables",
+    "collision_probability",
+    "largest",
+    "lift",
+    "lift_query",
+    "nearest",
+]
+
 
 def largest(
     W: Float[Tensor, "C D"], z: Float[Tensor, "D"], k: int = 1

@@ -12,8 +12,10 @@ from jaxtyping import Complex, Float, Int
 
 from dlcore._torch import Generator, Tensor, nn, torch
 from dlcore.checks import check, check_whole
-from dlcore.recurrence.recurrent import length_mask
+from dlcore.recurrence.recurrent import check_run, length_mask, uniform
 from dlcore.recurrence.scan import scan
+
+__all__ = ["LRU", "LinearRecurrence", "MinGRU", "MinLSTM", "diagonalize", "ring"]
 
 Sequences: TypeAlias = Float[Tensor, "B T D"]
 Steps: TypeAlias = Float[Tensor, "B T H"] | Complex[Tensor, "B T H"]
@@ -87,20 +89,7 @@ class LinearRecurrence(nn.Module):
 
     def _check(self, x: Tensor, state: State | None) -> None:
         """Refuse what does not fit."""
-        who = type(self).__name__
-        check(
-            x.ndim == 3 and x.shape[1] > 0 and x.shape[2] == self.inputs,
-            f"{who}: x",
-            f"have the axes (B, T, {self.inputs}) with at least one time",
-            f"shape {tuple(x.shape)}",
-        )
-        shape = (len(x), self.hidden)
-        check(
-            state is None or [tuple(s.shape) for s in state] == [shape],
-            f"{who}: state",
-            f"have one part of the shape {shape}",
-            None if state is None else [tuple(s.shape) for s in state],
-        )
+        check_run(type(self).__name__, x, self.inputs, state, [self.hidden])
 
 
 class MinGRU(LinearRecurrence):
@@ -128,8 +117,7 @@ class MinGRU(LinearRecurrence):
         self, inputs: int, hidden: int, generator: Generator | None = None
     ) -> None:
         super().__init__(inputs, hidden)
-        draws = torch.rand(self.blocks * hidden, inputs, generator=generator)
-        self.V = nn.Parameter((2 * draws - 1) / inputs**0.5)
+        self.V = uniform(inputs, (self.blocks * hidden, inputs), generator)
         self.b = nn.Parameter(torch.zeros(self.blocks * hidden))
 
     def steps(self, x: Tensor) -> tuple[Tensor, Tensor]:  # noqa: D102

@@ -15,6 +15,8 @@ from numpy.random import Generator
 
 from dlcore.checks import check, check_whole
 
+__all__ = ["Counts", "Interpolated", "Markov"]
+
 
 class Counts(NamedTuple):
     """Numbers that belong to keys, in order of the keys; rows of them, if several do."""

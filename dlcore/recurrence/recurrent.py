@@ -5,15 +5,30 @@ what stands behind the end of one is never looked at.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from jaxtyping import Bool, Float, Int
 
 from dlcore._torch import Generator, Tensor, linear, nn, torch
-from dlcore.checks import check, check_whole
+from dlcore.checks import check, check_one_of, check_whole
+
+__all__ = [
+    "GRU",
+    "LSTM",
+    "RNN",
+    "Bidirectional",
+    "CoupledLSTM",
+    "PeepholeLSTM",
+    "Recurrent",
+    "Stacked",
+    "State",
+    "check_run",
+    "length_mask",
+    "reversed_within",
+    "uniform",
+]
 
 State: TypeAlias = tuple[Float[Tensor, "B H"], ...]
-BLOCK = 16  # steps of an LSTM on its way back: few calls, and little memory
 
 
 class Recurrent(nn.Module):
@@ -45,13 +60,8 @@ class Recurrent(nn.Module):
         check_whole(f"{who}: inputs", inputs, 1)
         check_whole(f"{who}: hidden", hidden, 1)
         self.hidden = hidden
-
-        def uniform(*shape: int) -> Tensor:
-            draws = torch.rand(shape, generator=generator)
-            return (2 * draws - 1) / hidden**0.5
-
-        self.V = nn.Parameter(uniform(self.blocks * hidden, inputs))
-        self.U = nn.Parameter(uniform(self.blocks * hidden, hidden))
+        self.V = uniform(hidden, (self.blocks * hidden, inputs), generator)
+        self.U = uniform(hidden, (self.blocks * hidden, hidden), generator)
         self.b = nn.Parameter(torch.zeros(self.blocks * hidden))
 
     def step(self, z: Float[Tensor, "B G"], state: State) -> State:
@@ -81,18 +91,9 @@ class Recurrent(nn.Module):
             state = (zeros,) * self.states
         if mask is not None:
             x = x.masked_fill(~mask[:, :, None], 0)
-        z = linear(x.transpose(0, 1), self.V, self.b)
-        h, state = self._along(z, state, mask)
-        h = h.transpose(0, 1)
-        return h if mask is None else h * mask[:, :, None], state
-
-    def _along(
-        self, z: Float[Tensor, "T B G"], state: State, mask: Tensor | None
-    ) -> tuple[Float[Tensor, "T B H"], State]:
-        """Take all steps; return the outputs, and the state where a sequence ends."""
         outputs = []
-        for t, now in enumerate(z):
-            new = self.step(now, state)
+        for t, z in enumerate(linear(x.transpose(0, 1), self.V, self.b)):
+            new = self.step(z, state)
             if mask is not None:
                 going = mask[:, t, None]
                 new = tuple(
@@ -101,26 +102,15 @@ class Recurrent(nn.Module):
                 )
             state = new
             outputs.append(state[0])
-        return torch.stack(outputs), state
+        h = torch.stack(outputs).transpose(0, 1)
+        return h if mask is None else h * mask[:, :, None], state
 
     def _check(
         self, x: Tensor, lengths: Tensor | None, state: State | None
     ) -> Tensor | None:
         """Refuse what does not fit; return where the sequences are."""
-        who, inputs = type(self).__name__, self.V.shape[1]
-        check(
-            x.ndim == 3 and x.shape[1] > 0 and x.shape[2] == inputs,
-            f"{who}: x",
-            f"have the axes (B, T, {inputs}) with at least one time",
-            f"shape {tuple(x.shape)}",
-        )
-        shape = (len(x), self.hidden)
-        check(
-            state is None or [tuple(s.shape) for s in state] == [shape] * self.states,
-            f"{who}: state",
-            f"have {self.states} of the shape {shape}",
-            None if state is None else [tuple(s.shape) for s in state],
-        )
+        who = type(self).__name__
+        check_run(who, x, self.V.shape[1], state, [self.hidden] * self.states)
         return None if lengths is None else _mask(who, x, lengths)
 
 
@@ -184,124 +174,9 @@ class LSTM(Recurrent):
 
     def step(self, z: Tensor, state: State) -> State:  # noqa: D102
         h, c = state
-        return _remember(torch.addmm(z, h, self.U.T), c)
-
-    def _along(
-        self, z: Tensor, state: State, mask: Tensor | None
-    ) -> tuple[Tensor, State]:
-        if type(self).step is not LSTM.step:  # a cell of its own
-            return super()._along(z, state, mask)
-        h, c, *_ = _Steps.apply(z, self.U, *state)  # type: ignore[no-untyped-call]
-        if mask is None:
-            return h, (h[-1], c[-1])
-        ends = mask.sum(1) - 1, torch.arange(len(mask), device=mask.device)
-        return h, (h[ends], c[ends])
-
-
-def _remember(
-    sums: Float[Tensor, "B G"], c: Float[Tensor, "B H"]
-) -> tuple[Float[Tensor, "B H"], Float[Tensor, "B H"]]:
-    """Return output and cell of an LSTM, given the sums in its four parts."""
-    i, f, candidate, o = sums.chunk(4, dim=1)
-    c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(candidate)
-    return torch.sigmoid(o) * torch.tanh(c), c
-
-
-class _Steps(torch.autograd.Function):
-    r"""All steps of an LSTM, with its backpropagation through time written out.
-
-    The derivatives of the loss by :math:`h_t` and :math:`c_t` along all ways are
-
-    .. math::
-        \delta^h_t &= \partial_{h_t} + U^\top \delta^z_{t+1} \\
-        \delta^c_t &= \partial_{c_t} + f_{t+1} \odot \delta^c_{t+1}
-            + \delta^h_t \odot o_t \odot (1 - \tanh^2 c_t)
-
-    with :math:`\partial` for what comes from outside. Those by the sums :math:`z_t` are
-    these two times factors that are known before the way back begins, computed here for
-    ``BLOCK`` steps at once; and that by :math:`U` is one product at its end.
-    """
-
-    @staticmethod
-    def forward(z: Tensor, U: Tensor, h: Tensor, c: Tensor) -> Any:
-        H, U_t = U.shape[1], U.T
-        gates = torch.empty_like(z)
-        hs, cs, tanhs = (z.new_empty(*z.shape[:2], H) for _ in range(3))
-        for now, sums, h_t, c_t, tanh in zip(z, gates, hs, cs, tanhs, strict=True):
-            torch.addmm(now, h, U_t, out=sums)
-            i, f, candidate, o = sums.chunk(4, dim=1)
-            sums[:, : 2 * H].sigmoid_()  # i and f
-            candidate.tanh_()
-            o.sigmoid_()
-            c = torch.mul(f, c, out=c_t).addcmul_(i, candidate)
-            h = torch.mul(o, torch.tanh(c, out=tanh), out=h_t)
-        return hs, cs, gates, tanhs
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-        ctx.save_for_backward(*inputs, *output)
-        ctx.save_for_forward(*inputs)
-        ctx.mark_non_differentiable(*output[2:])
-        ctx.set_materialize_grads(False)
-
-    @staticmethod
-    def backward(ctx: Any, by_h: Tensor | None, by_c: Tensor | None, *_: Any) -> Any:
-        z, U, h, c, hs, cs, gates, tanhs = ctx.saved_tensors
-        nothing = z.new_zeros(()).expand_as(hs)
-        by_h = nothing if by_h is None else by_h
-        by_c = nothing if by_c is None else by_c
-        if torch.is_grad_enabled():  # to be differentiated again
-            return torch.func.vjp(_step_by_step, z, U, h, c)[1]((by_h, by_c))
-        dz, past = torch.empty_like(gates), torch.cat([c[None], cs[:-1]])
-        dh, dc, one = by_h[-1], by_c[-1], z.new_ones(())
-        for start in reversed(range(0, len(z), BLOCK)):
-            some = slice(start, start + BLOCK)
-            parts, tanh = dz[some].unflatten(2, (4, -1)), tanhs[some]
-            i, f, candidate, o = gates[some].unflatten(2, (4, -1)).unbind(2)
-            torch.mul(candidate, _less(i, i), out=parts[:, :, 0])
-            torch.mul(past[some], _less(f, f), out=parts[:, :, 1])
-            torch.mul(i, _less(one, candidate), out=parts[:, :, 2])
-            torch.mul(tanh, _less(o, o), out=parts[:, :, 3])
-            steps = zip(parts, o * _less(one, tanh), f, strict=True)
-            for t, (part, to_c, f_t) in reversed([*enumerate(steps, start)]):
-                dc = torch.addcmul(dc, dh, to_c)
-                part[:, :3] *= dc[:, None]
-                part[:, 3] *= dh
-                dh, dc = dz[t] @ U, f_t * dc
-                if t > 0:
-                    dh += by_h[t - 1]
-                    dc += by_c[t - 1]
-        dU = dz[0].T @ h + dz[1:].flatten(0, 1).T @ hs[:-1].flatten(0, 1)
-        return dz, dU, dh, dc
-
-    @staticmethod
-    def vmap(_: Any, in_dims: Any, *inputs: Tensor) -> Any:
-        hs, cs = torch.vmap(_step_by_step, in_dims)(*inputs)
-        return (hs, cs, hs, cs), (0, 0, 0, 0)
-
-    @staticmethod
-    def jvp(ctx: Any, *tangents: Any) -> Any:
-        inputs = ctx.saved_tensors
-        full = tuple(
-            torch.zeros_like(x) if d is None else d
-            for x, d in zip(inputs, tangents, strict=True)
-        )
-        return *torch.func.jvp(_step_by_step, inputs, full)[1], None, None
-
-
-def _less(a: Tensor, x: Tensor) -> Tensor:
-    """Return a - x², in one go; with a = x or 1 the slope of a gate or a tanh."""
-    return torch.addcmul(a, x, x, value=-1)
-
-
-def _step_by_step(z: Tensor, U: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
-    """Return all outputs and cells of an LSTM, with a graph of every step."""
-    outputs, cells = [], []
-    for now in z:
-        h, c = _remember(torch.addmm(now, h, U.T), c)
-        outputs.append(h)
-        cells.append(c)
-    return torch.stack(outputs), torch.stack(cells)
+        i, f, candidate, o = torch.addmm(z, h, self.U.T).chunk(4, dim=1)
+        c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(candidate)
+        return torch.sigmoid(o) * torch.tanh(c), c
 
 
 class CoupledLSTM(LSTM):
@@ -383,8 +258,7 @@ class GRU(Recurrent):
         generator: Generator | None = None,
     ) -> None:
         super().__init__(inputs, hidden, generator)
-        ways = ("after", "before")
-        check(reset in ways, "GRU: reset", f"be one of {ways}", repr(reset))
+        check_one_of("GRU: reset", reset, ["after", "before"])
         after = nn.Parameter(torch.zeros(hidden))
         self.d = after if reset == "after" else None
 
@@ -448,8 +322,35 @@ class Stacked(nn.Module):
         return x, states
 
 
+def uniform(
+    n: int, shape: tuple[int, ...], generator: Generator | None
+) -> nn.Parameter:
+    r"""Draw weights uniformly between :math:`\pm 1 / \sqrt n`."""
+    draws = torch.rand(shape, generator=generator)
+    return nn.Parameter((2 * draws - 1) / n**0.5)
+
+
+def check_run(
+    who: str,
+    x: Tensor,
+    inputs: int,
+    state: tuple[Tensor, ...] | None,
+    sizes: Sequence[int],
+) -> None:
+    """Refuse sequences and a first state that do not fit; ``sizes`` are those of its parts."""
+    check(
+        x.ndim == 3 and x.shape[1] > 0 and x.shape[2] == inputs,
+        f"{who}: x",
+        f"have the axes (B, T, {inputs}) with at least one time",
+        f"shape {tuple(x.shape)}",
+    )
+    if state is not None:
+        got, shapes = [tuple(s.shape) for s in state], [(len(x), n) for n in sizes]
+        check(got == shapes, f"{who}: state", f"have parts of the shapes {shapes}", got)
+
+
 def length_mask(
-    lengths: Int[Tensor, "B"], T: int, who: str = "until"
+    lengths: Int[Tensor, "B"], T: int, who: str = "length_mask"
 ) -> Bool[Tensor, "B T"]:
     """Return the mask of sequences: True where there is something to look at."""
     kind, shape = lengths.dtype, tuple(lengths.shape)
@@ -470,7 +371,7 @@ def reversed_within(
     if lengths is None:
         return x.flip(1)
     t = torch.arange(x.shape[1], device=x.device)
-    mask = _mask("turned", x, lengths)
+    mask = _mask("reversed_within", x, lengths)
     places = torch.where(mask, lengths[:, None] - 1 - t, t)
     return x.gather(1, places[:, :, None].expand_as(x))
 

@@ -13,6 +13,15 @@ from jaxtyping import Bool, Float, Int64
 from dlcore._torch import Generator, Tensor, logsigmoid, torch
 from dlcore.checks import check, check_whole
 
+__all__ = [
+    "AliasSampler",
+    "anchored_loss",
+    "importance_loss",
+    "importance_weights",
+    "nce_loss",
+    "negative_sampling_loss",
+]
+
 
 class AliasSampler:
     r"""A distribution over classes from which drawing costs the same for any number of them.

@@ -16,6 +16,8 @@ from jaxtyping import Complex, Float
 from dlcore._torch import Tensor, torch
 from dlcore.checks import check
 
+__all__ = ["scan", "scan_doubling", "scan_loop"]
+
 Steps: TypeAlias = Float[Tensor, "B T D"] | Complex[Tensor, "B T D"]
 
 

@@ -6,24 +6,23 @@ directions. The decoder writes :math:`y_1, y_2, \dots`, each with a context vect
 vector, the same for all :math:`i`. In masks, True means may look.
 """
 
-from collections.abc import Callable
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from jaxtyping import Bool, Float, Int, Int64
 
 from dlcore._torch import Generator, Tensor, linear, nn, torch
 from dlcore.checks import check, check_whole
-from dlcore.recurrence.decoding import Rows, beam_search
 from dlcore.recurrence.recurrent import (
     LSTM,
     Bidirectional,
     Recurrent,
     State,
     length_mask,
+    uniform,
 )
 from dlcore.recurrence.vocabulary import check_tokens
 
-Uniform: TypeAlias = Callable[..., nn.Parameter]
+__all__ = ["AdditiveAttention", "Memory", "Seq2Seq"]
 
 
 class Memory(NamedTuple):
@@ -66,16 +65,12 @@ class AdditiveAttention(nn.Module):
         generator: Generator | None = None,
     ) -> None:
         super().__init__()
-        for name, size in [
-            ("queries", queries),
-            ("states", states),
-            ("width", width),
-        ]:
+        sizes = {"queries": queries, "states": states, "width": width}
+        for name, size in sizes.items():
             check_whole(f"AdditiveAttention: {name}", size, 1)
-        uniform = _source(generator)
-        self.W = uniform(width, queries)
-        self.U = uniform(width, states)
-        self.v = uniform(width)
+        self.W = uniform(queries, (width, queries), generator)
+        self.U = uniform(states, (width, states), generator)
+        self.v = uniform(width, (width,), generator)
 
     def remember(
         self,
@@ -105,13 +100,6 @@ class AdditiveAttention(nn.Module):
         e = torch.tanh((s @ self.W.T)[:, None] + keys) @ self.v
         a = torch.softmax(e.masked_fill(~mask, -torch.inf), dim=1)
         return (a[:, None] @ h)[:, 0], a
-
-
-class Start(NamedTuple):
-    """What the encoder hands to the decoder: a memory, and its first state."""
-
-    memory: Memory
-    state: State
 
 
 class Seq2Seq(nn.Module):
@@ -148,28 +136,28 @@ class Seq2Seq(nn.Module):
         generator: Generator | None = None,
     ) -> None:
         super().__init__()
-        for name, size in [
-            ("sources", sources),
-            ("targets", targets),
-            ("hidden", hidden),
-            ("width", width),
-        ]:
+        sizes = {
+            "sources": sources,
+            "targets": targets,
+            "hidden": hidden,
+            "width": width,
+        }
+        for name, size in sizes.items():
             check_whole(f"Seq2Seq: {name}", size, 1)
-        uniform = _source(generator)
         both = 2 * hidden
-        self.read = uniform(sources, width, scale=1.0)
+        self.read = uniform(1, (sources, width), generator)
         self.encoder = Bidirectional(
             kind(width, hidden, generator=generator),
             kind(width, hidden, generator=generator),
         )
-        self.write = uniform(targets, width, scale=1.0)
+        self.write = uniform(1, (targets, width), generator)
         self.decoder = kind(width + both, hidden, generator=generator)
         self.attention = (
             AdditiveAttention(hidden, both, hidden, generator) if attention else None
         )
-        self.G = uniform(self.decoder.states * hidden, both)
+        self.G = uniform(both, (self.decoder.states * hidden, both), generator)
         self.b = nn.Parameter(torch.zeros(self.decoder.states * hidden))
-        self.R = uniform(targets, hidden + both)
+        self.R = uniform(hidden + both, (targets, hidden + both), generator)
         self.d = nn.Parameter(torch.zeros(targets))
 
     def encode(
@@ -183,29 +171,29 @@ class Seq2Seq(nn.Module):
 
     def begin(
         self, x: Int64[Tensor, "B T"], lengths: Int[Tensor, "B"] | None = None
-    ) -> Start:
-        """Read, and return what the decoder starts with."""
+    ) -> tuple[Tensor, ...]:
+        """Read; return what :meth:`step` keeps: the memory, then the decoder's state."""
         h, g = self.encode(x, lengths)
         state = torch.tanh(g @ self.G.T + self.b)
         parts = state.chunk(self.decoder.states, dim=1)
         if self.attention is None:
             one = torch.ones(len(g), 1, dtype=torch.bool, device=g.device)
-            return Start(Memory(g[:, None], g[:, None], one), parts)
+            return (*Memory(g[:, None], g[:, None], one), *parts)
         mask = None if lengths is None else length_mask(lengths, x.shape[1])
-        return Start(self.attention.remember(h, mask), parts)
+        return (*self.attention.remember(h, mask), *parts)
 
     def step(
-        self, y: Int64[Tensor, "B"], state: State, memory: Memory
-    ) -> tuple[Float[Tensor, "B C"], State, Float[Tensor, "B P"]]:
-        """Take the token before; return scores of the next one, state and weights."""
-        if self.attention is None:
-            c, a = memory.h[:, 0].expand(len(y), -1), memory.mask.to(memory.h)
-        else:
-            c, a = self.attention(state[0], memory)
+        self, kept: tuple[Tensor, ...], y: Int64[Tensor, "B"]
+    ) -> tuple[Float[Tensor, "B C"], tuple[Tensor, ...]]:
+        """Take the token before; return log probabilities of the next one, and the state."""
+        h, keys, mask, *state = kept
+        c = h[:, 0]
+        if self.attention is not None:
+            c, _ = self.attention(state[0], Memory(h, keys, mask))
         z = torch.cat([self.write[y], c], dim=1) @ self.decoder.V.T
-        state = self.decoder.step(z + self.decoder.b, state)
-        o = torch.cat([state[0], c], dim=1) @ self.R.T + self.d
-        return o, state, a.expand(len(y), -1)
+        new = self.decoder.step(z + self.decoder.b, tuple(state))
+        o = torch.cat([new[0], c], dim=1) @ self.R.T + self.d
+        return torch.log_softmax(o, dim=1), (h, keys, mask, *new)
 
     def forward(
         self,
@@ -221,8 +209,8 @@ class Seq2Seq(nn.Module):
             lengths: of the rows of ``x``; without them, all are as long as ``x``.
         """
         check_tokens("Seq2Seq: y", y, len(self.write), len(x))
-        memory, state = self.begin(x, lengths)
-        s, c, a = self._write(self.write[y], state, memory)
+        h, keys, mask, *state = self.begin(x, lengths)
+        s, c, a = self._write(self.write[y], tuple(state), Memory(h, keys, mask))
         return torch.cat([s, c], dim=2) @ self.R.T + self.d, a
 
     def _write(
@@ -241,56 +229,3 @@ class Seq2Seq(nn.Module):
             steps.append((state[0], c, a))
         s, c, a = (torch.stack(p, dim=1) for p in zip(*steps, strict=True))
         return s, c, a
-
-    @torch.no_grad()
-    def greedy(
-        self,
-        x: Int64[Tensor, "B T"],
-        start: int,
-        longest: int,
-        lengths: Int[Tensor, "B"] | None = None,
-    ) -> tuple[Int64[Tensor, "B K"], Float[Tensor, "B K P"]]:
-        """Write ``longest`` tokens, the most probable at each step, and say where it looked.
-
-        What stands behind an end token is for the caller to cut off.
-        """
-        check_whole("Seq2Seq.greedy: longest", longest, 1)
-        memory, state = self.begin(x, lengths)
-        y = torch.full((len(x),), start, device=x.device)
-        written, looks = [], []
-        for _ in range(longest):
-            o, state, a = self.step(y, state, memory)
-            y = o.argmax(dim=1)
-            written.append(y)
-            looks.append(a)
-        return torch.stack(written, dim=1), torch.stack(looks, dim=1)
-
-    @torch.no_grad()
-    def beam(
-        self,
-        x: Int64[Tensor, "T"],
-        start: int,
-        end: int,
-        width: int,
-        longest: int,
-    ) -> list[tuple[list[int], float]]:
-        """Return what beam search finds for one sequence, with log probabilities."""
-        memory, first = self.begin(x[None])
-
-        def step(tokens: Tensor, state: Rows) -> tuple[Tensor, Rows]:
-            parts = (state,) if isinstance(state, Tensor) else state
-            o, parts, _ = self.step(tokens, parts, memory)
-            return torch.log_softmax(o, dim=1), parts
-
-        return beam_search(step, first, start, end, width, longest)
-
-
-def _source(generator: Generator | None) -> Uniform:
-    r"""Return a source of weights between :math:`\pm 1 / \sqrt{\text{columns}}`."""
-
-    def uniform(*shape: int, scale: float | None = None) -> nn.Parameter:
-        draws = 2 * torch.rand(shape, generator=generator) - 1
-        most = shape[-1] ** -0.5 if scale is None else scale
-        return nn.Parameter(draws * most)
-
-    return uniform

@@ -11,7 +11,19 @@ from jaxtyping import Float
 from numpy import ndarray
 from numpy.random import Generator
 
-from dlcore.checks import check, check_data, check_finite, check_whole
+from dlcore.checks import check, check_data, check_finite, check_positive, check_whole
+
+__all__ = [
+    "Map",
+    "bandwidths",
+    "conditional",
+    "divergence",
+    "gradient",
+    "perplexity",
+    "similarities",
+    "squared_distances",
+    "tsne",
+]
 
 
 def squared_distances(X: Float[ndarray, "s n"]) -> Float[ndarray, "s s"]:
@@ -171,7 +183,7 @@ def tsne(
     P = similarities(X, target)
     s = len(X)
     lr = max(s / factor, 10.0) if lr is None else lr
-    check(lr > 0, "tsne: lr", "be positive", lr)
+    check_positive("tsne: lr", lr)
     Z = 1e-4 * rng.normal(size=(s, m))
     velocity, gain = np.zeros_like(Z), np.ones_like(Z)
     for t in range(steps):

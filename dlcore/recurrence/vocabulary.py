@@ -8,6 +8,8 @@ from jaxtyping import Int64
 from dlcore._torch import Tensor, torch
 from dlcore.checks import check, check_whole
 
+__all__ = ["Vocabulary", "check_indices", "check_tokens"]
+
 
 class Vocabulary:
     """A list of tokens; the index of a token is its place in the list.

@@ -5,8 +5,17 @@ from typing import TypeAlias
 
 from jaxtyping import Bool, Float
 
-from dlcore._torch import Tensor, nn, torch
+from dlcore._torch import Generator, Tensor, nn, torch
 from dlcore.checks import check, check_whole
+from dlcore.transformers.linear import Linear
+
+__all__ = [
+    "Heads",
+    "MultiHeadAttention",
+    "attend",
+    "causal_mask",
+    "masked_softmax",
+]
 
 Heads: TypeAlias = Float[Tensor, "B h _ d"]
 
@@ -24,7 +33,7 @@ def masked_softmax(
     """
     if mask is None:
         return S.softmax(dim=-1)
-    check_mask("masked_softmax", mask, S.shape)
+    _check_mask("masked_softmax", mask, S.shape)
     blind = ~mask.any(dim=-1, keepdim=True)
     A = S.masked_fill(~(mask | blind), -torch.inf).softmax(dim=-1)
     return A.masked_fill(blind, 0) if blind.any() else A
@@ -75,7 +84,7 @@ def causal_mask(T: int, past: int = 0) -> Bool[Tensor, "T S"]:
     return torch.ones(T, past + T, dtype=torch.bool).tril(past)
 
 
-def check_mask(who: str, mask: Tensor, shape: torch.Size) -> None:
+def _check_mask(who: str, mask: Tensor, shape: torch.Size) -> None:
     """Refuse a mask that is not of truth values, or does not fit the scores."""
     hint = "True means: may look."
     rule = "have truth values"
@@ -101,9 +110,16 @@ class MultiHeadAttention(nn.Module):
         d_model: width of the inputs and of the output.
         num_heads: number of heads :math:`h`; divides ``d_model``.
         bias: whether the four projections add one.
+        generator: source of the weights.
     """
 
-    def __init__(self, d_model: int, num_heads: int, bias: bool = True) -> None:
+    def __init__(
+        self,
+        d_model: int,
+        num_heads: int,
+        bias: bool = True,
+        generator: Generator | None = None,
+    ) -> None:
         super().__init__()
         check_whole("MultiHeadAttention: d_model", d_model, 1)
         check_whole("MultiHeadAttention: num_heads", num_heads, 1)
@@ -115,10 +131,10 @@ class MultiHeadAttention(nn.Module):
             f"Try d_model = {num_heads * math.ceil(d_model / num_heads)}.",
         )
         self.d_model, self.num_heads = d_model, num_heads
-        self.W_Q = nn.Linear(d_model, d_model, bias)
-        self.W_K = nn.Linear(d_model, d_model, bias)
-        self.W_V = nn.Linear(d_model, d_model, bias)
-        self.W_O = nn.Linear(d_model, d_model, bias)
+        self.W_Q = Linear(d_model, d_model, bias, generator)
+        self.W_K = Linear(d_model, d_model, bias, generator)
+        self.W_V = Linear(d_model, d_model, bias, generator)
+        self.W_O = Linear(d_model, d_model, bias, generator)
 
     def forward(
         self,
@@ -154,7 +170,7 @@ class MultiHeadAttention(nn.Module):
         """Let ``X`` look at keys and values; arguments and results as above."""
         self._check("X", X)
         if mask is not None:
-            check_mask(
+            _check_mask(
                 "MultiHeadAttention",
                 mask,
                 torch.Size([len(X), X.shape[1], K.shape[2]]),

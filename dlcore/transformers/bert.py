@@ -6,12 +6,25 @@ from typing import NamedTuple
 from jaxtyping import Bool, Float, Int, Int64
 
 from dlcore._torch import Generator, Tensor, nn, torch
-from dlcore.checks import check, check_whole
+from dlcore.checks import check, check_between, check_whole
+from dlcore.recurrence.embedding import Embedding
 from dlcore.recurrence.recurrent import length_mask
 from dlcore.recurrence.vocabulary import check_tokens
-from dlcore.transformers.blocks import Stack
-from dlcore.transformers.transformer import embedding
+from dlcore.transformers.language_model import LanguageModel
+from dlcore.transformers.linear import Linear
 from dlcore.transformers.wordpiece import CLASS, SEPARATOR
+
+__all__ = [
+    "BERT",
+    "IGNORED",
+    "ClassHead",
+    "MaskedHead",
+    "Packed",
+    "SpanHead",
+    "best_span",
+    "hide",
+    "pack",
+]
 
 IGNORED = -100  # target of a token that is not to be predicted; as in PyTorch
 
@@ -64,7 +77,7 @@ def hide(
         What the network sees, and what it has to say: the tokens at the chosen places,
         :data:`IGNORED` elsewhere.
     """
-    check(0 <= rate <= 1, "hide: rate", "lie between 0 and 1", rate)
+    check_between("hide: rate", rate, 0, 1)
     ok = min(masked, swapped) >= 0 and masked + swapped <= 1 + 1e-9
     rule = "not be negative, with a sum of at most 1"
     check(ok, "hide: masked and swapped", rule, (masked, swapped))
@@ -81,42 +94,19 @@ def hide(
     return seen, x.where(chosen, IGNORED)
 
 
-class BERT(nn.Module):
+class BERT(LanguageModel):
     r"""An encoder of one or two texts.
 
     A token enters as :math:`e + p_t + s`: itself, its place, and its part of the pair, all
     learned. Every token may look at every other one, before and after it. Norms stand
-    first; in the paper they stand after.
-
-    Args:
-        tokens: size of the vocabulary.
-        context: number of places; longer sequences are refused.
-        d_model: width of a token.
-        num_heads: of each attention.
-        num_layers: of the encoder.
-        dropout: probability of dropping, on the inputs and on what a sublayer adds.
+    first; in the paper they stand after. Arguments are those of
+    :class:`~dlcore.transformers.language_model.LanguageModel`.
     """
 
-    def __init__(
-        self,
-        tokens: int,
-        context: int,
-        d_model: int,
-        num_heads: int,
-        num_layers: int,
-        dropout: float = 0.0,
-    ) -> None:
-        super().__init__()
-        check_whole("BERT: tokens", tokens, 1)
-        check_whole("BERT: context", context, 1)
-        self.context, self.d_model = context, d_model
-        self.embed = embedding(tokens, d_model)
-        self.places = embedding(context, d_model)
-        self.segments = embedding(2, d_model)
-        self.stack = Stack(
-            num_layers, d_model, num_heads, dropout=dropout, phi=nn.GELU()
-        )
-        self.dropout = nn.Dropout(dropout)
+    def extend(self, generator: Generator | None) -> None:
+        """Add a vector for each part of a pair."""
+        D = self.d_model
+        self.segments = Embedding(2, D, generator, std=D**-0.5)
 
     def forward(
         self,
@@ -131,16 +121,13 @@ class BERT(nn.Module):
             segments: the part of the pair, 0 or 1; without it, all are 0.
             lengths: of the rows; what stands behind the end is not looked at.
         """
-        check_tokens("BERT: x", x, self.embed.num_embeddings)
-        T = x.shape[1]
-        rule = f"be no longer than the context of {self.context} tokens"
-        check(self.context >= T, "BERT: x", rule, T)
+        X = self.enter(x)
         if segments is None:
             segments = torch.zeros_like(x)
         check_tokens("BERT: segments", segments, 2, len(x))
-        X = self.embed(x) + self.segments(segments) + self.places.weight[:T]
+        T = x.shape[1]
         mask = None if lengths is None else length_mask(lengths, T, "BERT")[:, None]
-        states: Tensor = self.stack(self.dropout(X), mask)
+        states: Tensor = self.stack(self.dropout(X + self.segments(segments)), mask)
         return states
 
 
@@ -149,13 +136,15 @@ class MaskedHead(nn.Module):
 
     Args:
         bert: the encoder, whose embeddings :math:`E` are used again.
+        generator: source of the weights.
     """
 
-    def __init__(self, bert: BERT) -> None:
+    def __init__(self, bert: BERT, generator: Generator | None = None) -> None:
         super().__init__()
         D = bert.d_model
-        self.change = nn.Sequential(nn.Linear(D, D), nn.GELU(), nn.LayerNorm(D))
-        self.E = bert.embed.weight
+        first = Linear(D, D, generator=generator)
+        self.change = nn.Sequential(first, nn.GELU(), nn.LayerNorm(D))
+        self.E = bert.embed.E
         self.c = nn.Parameter(torch.zeros(len(self.E)))
 
     def forward(self, X: Float[Tensor, "*B D"]) -> Float[Tensor, "*B C"]:
@@ -164,11 +153,11 @@ class MaskedHead(nn.Module):
         return scores
 
 
-class ClassHead(nn.Linear):
+class ClassHead(Linear):
     """Scores of the class of a text, from the state at its first token, ``[CLS]``.
 
     Next-sentence prediction, sentiment and other questions about a whole text differ only
-    in their classes. To ask about each token, put ``nn.Linear`` on all states.
+    in their classes. To ask about each token, put a ``Linear`` on all states.
     """
 
     def forward(self, X: Float[Tensor, "B T D"]) -> Float[Tensor, "B C"]:
@@ -176,15 +165,16 @@ class ClassHead(nn.Linear):
         return super().forward(X[:, 0])
 
 
-class SpanHead(nn.Linear):
+class SpanHead(Linear):
     """Scores of the start and of the end of an answer, at every token.
 
     Args:
         d_model: width of a state.
+        generator: source of the weights.
     """
 
-    def __init__(self, d_model: int) -> None:
-        super().__init__(d_model, 2)
+    def __init__(self, d_model: int, generator: Generator | None = None) -> None:
+        super().__init__(d_model, 2, generator=generator)
 
     def forward(
         self,

@@ -5,9 +5,12 @@ from typing import Any, TypeAlias
 
 from jaxtyping import Bool, Float
 
-from dlcore._torch import Tensor, nn, torch
+from dlcore._torch import Generator, Tensor, nn, torch
 from dlcore.checks import check, check_whole
 from dlcore.transformers.attention import Heads, MultiHeadAttention
+from dlcore.transformers.linear import Linear
+
+__all__ = ["Block", "Cache", "FeedForward", "KeysValues", "Stack", "Stream"]
 
 Stream: TypeAlias = Float[Tensor, "B T D"]
 KeysValues: TypeAlias = tuple[Heads, Heads]
@@ -21,15 +24,22 @@ class FeedForward(nn.Sequential):
         d_model: width of a token.
         d_ff: number of hidden units.
         phi: the activation function.
+        generator: source of the weights.
     """
 
-    def __init__(self, d_model: int, d_ff: int, phi: nn.Module | None = None) -> None:
+    def __init__(
+        self,
+        d_model: int,
+        d_ff: int,
+        phi: nn.Module | None = None,
+        generator: Generator | None = None,
+    ) -> None:
         check_whole("FeedForward: d_model", d_model, 1)
         check_whole("FeedForward: d_ff", d_ff, 1)
         super().__init__(
-            nn.Linear(d_model, d_ff),
+            Linear(d_model, d_ff, generator=generator),
             nn.ReLU() if phi is None else phi,
-            nn.Linear(d_ff, d_model),
+            Linear(d_ff, d_model, generator=generator),
         )
 
 
@@ -51,6 +61,7 @@ class Block(nn.Module):
         norm_first: where the norm stands.
         dropout: probability of dropping, on what a sublayer adds.
         phi: the activation function of the network.
+        generator: source of the weights.
     """
 
     def __init__(
@@ -62,13 +73,18 @@ class Block(nn.Module):
         norm_first: bool = True,
         dropout: float = 0.0,
         phi: nn.Module | None = None,
+        generator: Generator | None = None,
     ) -> None:
         super().__init__()
         self.norm_first = norm_first
-        self.attention = MultiHeadAttention(d_model, num_heads)
-        self.cross: Any = MultiHeadAttention(d_model, num_heads) if cross else None
+
+        def attention() -> MultiHeadAttention:
+            return MultiHeadAttention(d_model, num_heads, generator=generator)
+
+        self.attention = attention()
+        self.cross: Any = attention() if cross else None
         hidden = 4 * d_model if d_ff is None else d_ff
-        self.feed_forward = FeedForward(d_model, hidden, phi)
+        self.feed_forward = FeedForward(d_model, hidden, phi, generator)
         self.norms = nn.ModuleList(
             nn.LayerNorm(d_model) for _ in range(3 if cross else 2)
         )
@@ -172,33 +188,16 @@ class Stack(nn.Module):
 
     Args:
         num_layers: how many; with norms first, one more norm follows the last.
-        d_model: width of a token.
-        num_heads: of each attention.
-        d_ff: hidden units at each place; without it, four times the width.
-        cross: whether there is a memory to look at.
-        norm_first: where the norms stand.
-        dropout: probability of dropping, on what a sublayer adds.
-        phi: the activation function.
+        layer: makes one of them.
     """
 
-    def __init__(
-        self,
-        num_layers: int,
-        d_model: int,
-        num_heads: int,
-        d_ff: int | None = None,
-        cross: bool = False,
-        norm_first: bool = True,
-        dropout: float = 0.0,
-        phi: nn.Module | None = None,
-    ) -> None:
+    def __init__(self, num_layers: int, layer: Callable[[], Block]) -> None:
         super().__init__()
         check_whole("Stack: num_layers", num_layers, 1)
-        options = (d_ff, cross, norm_first, dropout, phi)
-        self.blocks: Any = nn.ModuleList(
-            Block(d_model, num_heads, *options) for _ in range(num_layers)
-        )
-        self.norm = nn.LayerNorm(d_model) if norm_first else nn.Identity()
+        first, *others = [layer() for _ in range(num_layers)]
+        self.blocks: Any = nn.ModuleList([first, *others])
+        d_model = first.attention.d_model
+        self.norm = nn.LayerNorm(d_model) if first.norm_first else nn.Identity()
 
     def forward(
         self,

@@ -12,7 +12,17 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from dlcore.checks import check, check_columns, check_data, check_finite
+from dlcore.checks import check, check_columns, check_data, check_finite, check_one_of
+
+__all__ = [
+    "KERNELS",
+    "boxcar",
+    "epanechnikov",
+    "gaussian",
+    "predict",
+    "triangular",
+    "weights",
+]
 
 
 def gaussian(u: Float[ndarray, "*n"]) -> Float[ndarray, "*n"]:
@@ -63,7 +73,7 @@ def weights(
     check_data("weights", keys)
     check_columns("weights: queries", queries, keys.shape[1])
     check_finite("weights: queries", queries)
-    check(kernel in KERNELS, "weights: kernel", f"be one of {[*KERNELS]}", kernel)
+    check_one_of("weights: kernel", kernel, KERNELS)
     check(
         np.shape(width) in ((), keys.shape[1:]) and bool(np.all(width > 0)),
         "weights: width",

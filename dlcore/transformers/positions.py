@@ -12,6 +12,8 @@ from jaxtyping import Float, Int
 from dlcore._torch import Tensor, torch
 from dlcore.checks import check, check_whole
 
+__all__ = ["BASE", "frequencies", "rotary", "shift", "sinusoidal"]
+
 BASE = 10_000.0  # C of Vaswani et al. (2017)
 
 

@@ -2,13 +2,17 @@
 
 from jaxtyping import Bool, Float, Int, Int64
 
-from dlcore._torch import Tensor, nn, torch
+from dlcore._torch import Generator, Tensor, nn, torch
 from dlcore.checks import check, check_whole
+from dlcore.recurrence.embedding import Embedding
 from dlcore.recurrence.recurrent import length_mask
 from dlcore.recurrence.vocabulary import check_tokens
 from dlcore.transformers.attention import causal_mask
-from dlcore.transformers.blocks import Cache, Stack
+from dlcore.transformers.blocks import Block, Cache, Stack
+from dlcore.transformers.linear import Linear
 from dlcore.transformers.positions import BASE, sinusoidal
+
+__all__ = ["Transformer"]
 
 
 class Transformer(nn.Module):
@@ -30,6 +34,7 @@ class Transformer(nn.Module):
         places: how many places there are, each with a learned vector, for both sides;
             without it they are sinusoidal, and there are as many as needed.
         base: the constant :math:`C` of the sinusoids.
+        generator: source of the weights.
     """
 
     def __init__(
@@ -44,23 +49,29 @@ class Transformer(nn.Module):
         dropout: float = 0.0,
         places: int | None = None,
         base: float = BASE,
+        generator: Generator | None = None,
     ) -> None:
         super().__init__()
-        check_whole("Transformer: sources", sources, 1)
-        check_whole("Transformer: targets", targets, 1)
+        sizes = {"sources": sources, "targets": targets, "d_model": d_model}
+        for name, size in sizes.items():
+            check_whole(f"Transformer: {name}", size, 1)
         if places is not None:
             check_whole("Transformer: places", places, 1)
         self.d_model, self.base = d_model, base
-        self.read = embedding(sources, d_model)
-        self.write = embedding(targets, d_model)
 
-        sizes = (num_layers, d_model, num_heads, d_ff)
-        self.encoder = Stack(*sizes, False, norm_first, dropout)
-        self.decoder = Stack(*sizes, True, norm_first, dropout)
-        self.output = nn.Linear(d_model, targets)
+        def table(count: int) -> Embedding:
+            return Embedding(count, d_model, generator, std=d_model**-0.5)
+
+        def stack(cross: bool) -> Stack:
+            options = (d_ff, cross, norm_first, dropout, None, generator)
+            return Stack(num_layers, lambda: Block(d_model, num_heads, *options))
+
+        self.read, self.write = table(sources), table(targets)
+        self.encoder, self.decoder = stack(cross=False), stack(cross=True)
+        self.output = Linear(d_model, targets, generator=generator)
         self.dropout = nn.Dropout(dropout)
         # drawn last, so that the other weights do not depend on them
-        self.places = None if places is None else embedding(places, d_model)
+        self.places = None if places is None else table(places)
 
     def forward(
         self,
@@ -75,7 +86,7 @@ class Transformer(nn.Module):
             y: what was written before each step; its first column is the start token.
             lengths: of the rows of ``x``; without them, all are as long as ``x``.
         """
-        check_tokens("Transformer: y", y, self.write.num_embeddings, len(x))
+        check_tokens("Transformer: y", y, len(self.write.E), len(x))
         memory, memory_mask = self.encode(x, lengths)
         Y, mask = self._enter(self.write, y), causal_mask(y.shape[1])
         Y = self.decoder(Y, mask, memory, memory_mask)
@@ -86,7 +97,7 @@ class Transformer(nn.Module):
         self, x: Int64[Tensor, "B S"], lengths: Int[Tensor, "B"] | None = None
     ) -> tuple[Float[Tensor, "B S D"], Bool[Tensor, "B 1 S"] | None]:
         """Read; return the memory, and where it may be looked at."""
-        check_tokens("Transformer: x", x, self.read.num_embeddings)
+        check_tokens("Transformer: x", x, len(self.read.E))
         mask = None
         if lengths is not None:
             mask = length_mask(lengths, x.shape[1], "Transformer")[:, None]
@@ -102,52 +113,24 @@ class Transformer(nn.Module):
         return (mask, *self.decoder.begin(len(x), memory))
 
     def step(
-        self, y: Int64[Tensor, "B"], cache: Cache
+        self, cache: Cache, y: Int64[Tensor, "B"]
     ) -> tuple[Float[Tensor, "B C"], Cache]:
         """Take the token before; return log probabilities of the next one, and the cache."""
-        check_tokens("Transformer.step: y", y[:, None], self.write.num_embeddings)
+        check_tokens("Transformer.step: y", y[:, None], len(self.write.E))
         mask, *kept = cache
         Y = self._enter(self.write, y[:, None], first=kept[0].shape[2])
         Y, new = self.decoder.step(Y, tuple(kept), mask)
         return torch.log_softmax(self.output(Y)[:, 0], dim=1), (mask, *new)
 
-    @torch.no_grad()
-    def greedy(
-        self,
-        x: Int64[Tensor, "B S"],
-        start: int,
-        longest: int,
-        lengths: Int[Tensor, "B"] | None = None,
-    ) -> Int64[Tensor, "B T"]:
-        """Write ``longest`` tokens, the most probable at each step.
-
-        What stands behind an end token is for the caller to cut off.
-        """
-        check_whole("Transformer.greedy: longest", longest, 1)
-        cache, written = self.begin(x, lengths), []
-        y = torch.full((len(x),), start)
-        for _ in range(longest):
-            scores, cache = self.step(y, cache)
-            y = scores.argmax(dim=1)
-            written.append(y)
-        return torch.stack(written, dim=1)
-
-    def _enter(self, embed: nn.Embedding, x: Tensor, first: int = 0) -> Tensor:
+    def _enter(self, embed: Embedding, x: Tensor, first: int = 0) -> Tensor:
         t = torch.arange(first, first + x.shape[1])
         if self.places is None:
-            p = sinusoidal(t, self.d_model, self.base).to(embed.weight)
+            p = sinusoidal(t, self.d_model, self.base).to(embed.E)
         else:
-            most = self.places.num_embeddings
+            most = len(self.places.E)
             rule = f"have at most {most} places, one for each learned vector"
             last = first + x.shape[1]
             check(last <= most, "Transformer: a text", rule, last)
-            p = self.d_model**0.5 * self.places(t)
+            p = self.d_model**0.5 * self.places.E[first:last]
         entered: Tensor = self.dropout(self.d_model**0.5 * embed(x) + p)
         return entered
-
-
-def embedding(count: int, width: int) -> nn.Embedding:
-    r"""Return a table of vectors whose entries have the variance 1 / width."""
-    table = nn.Embedding(count, width)
-    nn.init.normal_(table.weight, std=width**-0.5)
-    return table

@@ -2,9 +2,12 @@
 
 from jaxtyping import Float
 
-from dlcore._torch import Tensor, nn, torch
-from dlcore.checks import check, check_whole
-from dlcore.transformers.blocks import Stack
+from dlcore._torch import Generator, Tensor, nn, torch
+from dlcore.checks import check, check_shape, check_whole
+from dlcore.transformers.blocks import Block, Stack
+from dlcore.transformers.linear import Linear
+
+__all__ = ["ViT", "patchify", "rollout", "unpatchify"]
 
 
 def patchify(X: Float[Tensor, "B C R S"], patch: int) -> Float[Tensor, "B T d"]:
@@ -64,6 +67,7 @@ class ViT(nn.Module):
         num_layers: of the encoder.
         channels: of the pictures.
         dropout: probability of dropping, on the inputs and on what a sublayer adds.
+        generator: source of the weights.
     """
 
     def __init__(
@@ -76,34 +80,36 @@ class ViT(nn.Module):
         num_layers: int,
         channels: int = 1,
         dropout: float = 0.0,
+        generator: Generator | None = None,
     ) -> None:
         super().__init__()
-        for name, size in [
-            ("side", side),
-            ("patch", patch),
-            ("classes", classes),
-            ("channels", channels),
-        ]:
+        sizes = {"side": side, "patch": patch, "classes": classes, "channels": channels}
+        for name, size in sizes.items():
             check_whole(f"ViT: {name}", size, 1)
         rule = f"be a multiple of the side of a patch, {patch}"
         check(side % patch == 0, "ViT: side", rule, side)
         self.side, self.patch, self.channels = side, patch, channels
-        self.embed = nn.Linear(channels * patch**2, d_model)
+        self.embed = Linear(channels * patch**2, d_model, generator=generator)
         self.class_token = nn.Parameter(torch.zeros(1, 1, d_model))
-        places = (side // patch) ** 2 + 1
-        self.places = nn.Parameter(0.02 * torch.randn(1, places, d_model))
-        self.stack = Stack(
-            num_layers, d_model, num_heads, dropout=dropout, phi=nn.GELU()
-        )
-        self.head = nn.Linear(d_model, classes)
+        places = torch.randn(1, (side // patch) ** 2 + 1, d_model, generator=generator)
+        self.places = nn.Parameter(0.02 * places)
+
+        def layer() -> Block:
+            return Block(
+                d_model,
+                num_heads,
+                dropout=dropout,
+                phi=nn.GELU(),
+                generator=generator,
+            )
+
+        self.stack = Stack(num_layers, layer)
+        self.head = Linear(d_model, classes, generator=generator)
         self.dropout = nn.Dropout(dropout)
 
     def tokens(self, X: Float[Tensor, "B C R S"]) -> Float[Tensor, "B T D"]:
         """Return what enters the stack: the class token, then the patches."""
-        shape = (self.channels, self.side, self.side)
-        rule = "have the axes (B, {}, {}, {})".format(*shape)
-        ok = tuple(X.shape[1:]) == shape
-        check(ok, "ViT: X", rule, f"shape {tuple(X.shape)}")
+        check_shape("ViT: X", X, None, self.channels, self.side, self.side)
         E = self.embed(patchify(X, self.patch))
         first = self.class_token.expand(len(X), -1, -1)
         entered: Tensor = self.dropout(torch.cat([first, E], 1) + self.places)

@@ -3,13 +3,27 @@
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from heapq import heapify, heappop, heappush, heapreplace
 from itertools import pairwise
 from typing import TypeAlias
 
 from dlcore.checks import check, check_whole
 from dlcore.recurrence.vocabulary import Vocabulary
+
+__all__ = [
+    "CLASS",
+    "INSIDE",
+    "MASK",
+    "PAD",
+    "SEPARATOR",
+    "SPECIAL",
+    "UNKNOWN",
+    "WordPiece",
+    "joined",
+    "spelled",
+    "words",
+]
 
 PAD, UNKNOWN, CLASS, SEPARATOR, MASK = SPECIAL = (
     "[PAD]",
@@ -115,7 +129,11 @@ class WordPiece:
 
 
 class _Table:
-    """How often pieces and pairs of neighbours come in the words, kept while pairs join."""
+    """How often pieces and pairs of neighbours come in the words, kept while pairs join.
+
+    ``where`` and ``around`` have the words and the pairs of all times: those in which a pair
+    or a piece no longer comes stay, and change nothing.
+    """
 
     def __init__(self, counts: Mapping[str, int]) -> None:
         self.counts = counts
@@ -172,7 +190,7 @@ class _Table:
             self.words[word] = new
             self._count(word, +1)
         for piece in {*pair, joined(*pair)}:
-            for other in self.around[piece]:
+            for other in self.around[piece] & self.pairs.keys():
                 heappush(self.queue, (-self.gain(other), other))
 
     def _count(self, word: str, sign: int) -> None:
@@ -180,20 +198,23 @@ class _Table:
         self.total += n * len(pieces)
         for piece in pieces:
             self.singles[piece] += n
-        last = None
-        for pair in pairwise(pieces):
-            overlaps = pair == last and pair[0] == pair[1]
-            last = None if overlaps else pair
-            if overlaps:
-                continue
+        for pair in _disjoint_pairs(pieces):
             self.pairs[pair] += n
-            (self.where[pair].add if sign > 0 else self.where[pair].discard)(word)
-            for piece in pair:
-                self.around[piece].add(pair)
             if self.pairs[pair] == 0:
                 del self.pairs[pair]
-                for piece in pair:
-                    self.around[piece].discard(pair)
+            self.where[pair].add(word)
+            for piece in pair:
+                self.around[piece].add(pair)
+
+
+def _disjoint_pairs(pieces: list[str]) -> Iterator[Pair]:
+    """Yield the pairs of neighbours; of three equal pieces the first two only."""
+    last = None
+    for pair in pairwise(pieces):
+        overlaps = pair == last and pair[0] == pair[1]
+        last = None if overlaps else pair
+        if not overlaps:
+            yield pair
 
 
 def _phi(n: int) -> float:

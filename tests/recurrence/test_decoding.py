@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from dlcore.recurrence.decoding import (
     beam_search,
+    greedy,
     nucleus,
     sample,
     tempered,
@@ -100,7 +101,7 @@ def table_model(seed, C):
     logits = torch.randn(C, C, C, generator=rng).double()
     tables = logits.log_softmax(-1)
 
-    def step(tokens, state):
+    def step(state, tokens):
         before, count = state
         return tables[before[:, 0], tokens], (tokens[:, None], count + 1)
 
@@ -159,11 +160,13 @@ def test_width_one_is_greedy(seed):
         before, last = last, int(tables[before, last].argmax())
         tokens.append(last)
     assert found == tokens
+    (written,) = greedy(step, state, 0, 6)
+    assert written[: len(found)].tolist() == found
 
 
 def test_beam_with_one_tensor_as_state():
     chances = torch.tensor([[0.4, 0.6], [0.9, 0.1]]).log()
-    found = beam_search(lambda t, s: (chances[t], s), torch.ones(1, 2), 0, 1, 2, 2)
+    found = beam_search(lambda s, t: (chances[t], s), (torch.ones(1, 2),), 0, 1, 2, 2)
     assert [tokens for tokens, _ in found] == [[1], [0, 1]]
     assert math.isclose(found[1][1], math.log(0.24), rel_tol=1e-6)
 
@@ -171,7 +174,7 @@ def test_beam_with_one_tensor_as_state():
 def test_impossible_tokens_are_not_found():
     chances = torch.tensor([0.0, 1.0]).log()
     found = beam_search(
-        lambda t, s: (chances.expand(len(t), 2), s), torch.ones(1), 0, 1, 5, 3
+        lambda s, t: (chances.expand(len(t), 2), s), (torch.ones(1),), 0, 1, 5, 3
     )
     assert found == [([1], 0.0)]
 
@@ -183,8 +186,10 @@ def test_impossible_tokens_are_not_found():
         (lambda: tempered(HALVES, INF), "temperature must be positive"),
         (lambda: top_k(HALVES, 0), "k must be a whole number from 1"),
         (lambda: top_k(HALVES, 4), "at most the number of tokens 3; got 4"),
-        (lambda: nucleus(HALVES, 0.0), "p must lie above 0"),
-        (lambda: nucleus(HALVES, 1.1), "p must lie above 0"),
+        (lambda: nucleus(HALVES, 0.0), r"p must lie in \(0, 1\]"),
+        (lambda: nucleus(HALVES, 1.1), r"p must lie in \(0, 1\]"),
+        (lambda: greedy(max, (torch.ones(1),), 0, 0), "longest must be a whole"),
+        (lambda: greedy(max, (torch.ones(1),), -1, 1), "start must be a whole"),
         (lambda: sample(torch.full((2, 3), -INF)), "finite one in each row"),
         (lambda: sample(torch.tensor([0.0, torch.nan])), "be numbers"),
         (lambda: sample(torch.zeros(2, 0)), "at least one token"),
@@ -202,19 +207,19 @@ def test_refuses(call, message):
         ({"longest": 0}, "longest must be a whole number"),
         ({"end": -1}, "end must be a whole number"),
         ({"end": 4}, "column for each token up to the end 4; got shape"),
-        ({"state": torch.ones(2)}, "state must have 1 rows; got \\[2\\]"),
-        ({"step": lambda t, s: (torch.zeros(len(t), 3), s)}, "log_softmax"),
-        ({"step": lambda t, s: (torch.zeros(3), s)}, "shape \\(3,\\)"),
+        ({"state": (torch.ones(2),)}, "state must have 1 rows; got \\[2\\]"),
+        ({"step": lambda s, t: (torch.zeros(len(t), 3), s)}, "log_softmax"),
+        ({"step": lambda s, t: (torch.zeros(3), s)}, "shape \\(3,\\)"),
         (
-            {"step": lambda t, s: (EVEN.expand(len(t), 3), torch.ones(7))},
+            {"step": lambda s, t: (EVEN.expand(len(t), 3), (torch.ones(7),))},
             "state that step returns must have 1 rows; got \\[7\\]",
         ),
     ],
 )
 def test_beam_search_refuses(changed, message):
     fine = {
-        "step": lambda t, s: (EVEN.expand(len(t), 3), s),
-        "state": torch.ones(1),
+        "step": lambda s, t: (EVEN.expand(len(t), 3), s),
+        "state": (torch.ones(1),),
         "start": 0,
         "end": 2,
         "width": 2,

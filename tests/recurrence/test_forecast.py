@@ -145,7 +145,7 @@ def test_scale_by_hand():
         (lambda z, x: DeepAR(-1, 4), "covariates must be a whole number"),
         (
             lambda z, x: network(KINDS[1]).loss(z, x),
-            r"shape \(3, 6, 2\); got \(3, 10, 2\)",
+            r"shape \(3, 6, 2\); got shape \(3, 10, 2\)",
         ),
         (
             lambda z, x: network(KINDS[1]).loss(z + 0.5, x[:, :6]),
@@ -169,7 +169,7 @@ def test_scale_by_hand():
             lambda z, x: network(KINDS[0]).sample(z, x, 0, np.random.default_rng(0)),
             "paths must be a whole number",
         ),
-        (lambda z, x: pinball(z, z, 1.0), "q must lie between 0 and 1"),
+        (lambda z, x: pinball(z, z, 1.0), r"q must lie in \(0, 1\); got 1.0"),
     ],
 )
 def test_refuses(call, message, unchecked):

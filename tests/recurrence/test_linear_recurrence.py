@@ -233,7 +233,7 @@ JORDAN = torch.tensor([[1.0, 1], [0, 1]])
         (lambda: MinGRU(3, 4)(X[:, :, :2]), "MinGRU: x must have the axes (B, T, 3) with at least one time; got shape (2, 5, 2)"),
         (lambda: LRU(3, 4, 2)(X[:, :0]), "LRU: x must have the axes (B, T, 3) with at least one time; got shape (2, 0, 3)"),
         (lambda: MinLSTM(3, 4).step(X), "MinLSTM: x must"),
-        (lambda: MinGRU(3, 4)(X, state=(X[:, 0],)), "MinGRU: state must have one part of the shape (2, 4); got [(2, 3)]"),
+        (lambda: MinGRU(3, 4)(X, state=(X[:, 0],)), "MinGRU: state must have parts of the shapes [(2, 4)]; got [(2, 3)]"),
         (lambda: MinGRU(3, 4)(X, torch.tensor([5, 6])), "MinGRU: lengths must lie between 1 and 5; got [5, 6]"),
         (lambda: MinGRU(0, 4), "MinGRU: inputs must be a whole number from 1 on; got 0"),
         (lambda: LRU(3, 4, 0), "LRU: outputs must"),

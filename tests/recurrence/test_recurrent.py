@@ -7,18 +7,11 @@ from draws import seeds
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
-from torch.func import (
-    functional_call,
-    grad,
-    hessian,
-    jacfwd,
-    jacrev,
-    vmap,
-)
+from torch.func import functional_call
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+from twins import copy_layer, randomised
 
 from dlcore.recurrence.recurrent import (
-    BLOCK,
     GRU,
     LSTM,
     RNN,
@@ -33,27 +26,6 @@ from dlcore.recurrence.recurrent import (
 PAIRS = {RNN: nn.RNN, LSTM: nn.LSTM, GRU: nn.GRU}
 KINDS = [RNN, LSTM, GRU, CoupledLSTM, PeepholeLSTM]
 sizes = st.integers(1, 5)
-
-
-def copy_layer(ours, theirs, end="l0"):
-    """Give a layer of PyTorch the weights of ours; its second bias is at most d."""
-    with torch.no_grad():
-        for name, value in [
-            ("weight_ih", ours.V),
-            ("weight_hh", ours.U),
-            ("bias_ih", ours.b),
-        ]:
-            getattr(theirs, f"{name}_{end}").copy_(value)
-        second = getattr(theirs, f"bias_hh_{end}").zero_()
-        if isinstance(ours, GRU):
-            second[2 * ours.hidden :] = ours.d
-
-
-def randomised(layer, rng):
-    with torch.no_grad():
-        for p in layer.parameters():
-            p.copy_(torch.tensor(rng.normal(size=p.shape) / 2))
-    return layer
 
 
 def normal(rng, *shape):
@@ -149,63 +121,6 @@ def test_slopes_and_their_slopes_are_those_of_difference_quotients(kind):
 
     assert torch.autograd.gradcheck(run, (x, *weights, *start), fast_mode=True)
     assert torch.autograd.gradgradcheck(run, (x, *weights, *start), fast_mode=True)
-
-
-class StepByStep(LSTM):
-    """An LSTM that is run by its steps, as every cell of somebody's own."""
-
-    def step(self, z, state):
-        return super().step(z, state)
-
-
-def both_ways(rng):
-    layer = randomised(LSTM(3, 2).double(), rng)
-    steps = StepByStep(3, 2).double()
-    steps.load_state_dict(layer.state_dict())
-    return layer, steps
-
-
-@given(seeds, st.lists(st.integers(1, 40), min_size=1, max_size=4), st.booleans())
-def test_lstm_goes_as_by_its_steps(rng, lengths, padded):
-    x = normal(rng, len(lengths), 2 * BLOCK + 8, 3)
-    start = tuple(normal(rng, len(lengths), 2) for _ in range(2))
-    results = []
-    for layer in both_ways(rng):
-        ends = torch.tensor(lengths) if padded else None
-        h, state = layer(x, ends, start)
-        J = h.square().sum() + sum(s.sin().sum() for s in state)
-        slopes = torch.autograd.grad(J, [x, *start, *layer.parameters()])
-        results.append((h, state, slopes))
-    torch.testing.assert_close(*results)
-
-
-def slopes_of_each(layer, x):
-    """The gradient of every sequence by itself."""
-
-    def J(weights, x):
-        h, (_, c) = functional_call(layer, weights, (x[None],))
-        return h.square().sum() + c.sin().sum()
-
-    return vmap(grad(J), (None, 0))(dict(layer.named_parameters()), x)
-
-
-@pytest.mark.parametrize(
-    "transformed",
-    [
-        lambda layer, x: jacrev(lambda x: layer(x)[0])(x),
-        lambda layer, x: jacfwd(lambda x: layer(x)[0])(x),
-        lambda layer, x: jacfwd(lambda s: layer(x, state=(x[:, 0, :2], s))[1])(x[:, 1, :2]),
-        lambda layer, x: hessian(lambda x: layer(x)[1][1].sin().sum())(x),
-        slopes_of_each,
-    ],
-    ids=["jacrev", "jacfwd", "jacfwd of the end by the start", "hessian", "slopes of each"],
-)  # fmt: skip
-@pytest.mark.filterwarnings("ignore:.torch.jit.script. is:DeprecationWarning")
-@given(seeds)
-def test_lstm_can_be_transformed_as_by_its_steps(transformed, rng):
-    x = normal(rng, 2, 4, 3).detach()
-    fast, steps = (transformed(layer, x) for layer in both_ways(rng))
-    torch.testing.assert_close(fast, steps)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -336,13 +251,13 @@ X, LENGTHS = torch.zeros(2, 5, 3), torch.tensor([5, 0])
         (lambda: RNN(3, 4)(X, torch.tensor([True, True])), "got torch.bool of the shape (2,)"),
         (lambda: RNN(3, 4)(X, torch.tensor([[5], [2]])), "got torch.int64 of the shape (2, 1)"),
         (lambda: RNN(3, 4)(X, torch.tensor([5])), "RNN: lengths must be as many as the sequences, 2; got 1"),
-        (lambda: reversed_within(X, torch.tensor([5])), "turned: lengths must be as many as the sequences, 2; got 1"),
-        (lambda: LSTM(3, 4)(X, state=(X[:, 0],)), "LSTM: state must have 2 of the shape (2, 4); got [(2, 3)]"),
+        (lambda: reversed_within(X, torch.tensor([5])), "reversed_within: lengths must be as many as the sequences, 2; got 1"),
+        (lambda: LSTM(3, 4)(X, state=(X[:, 0],)), "LSTM: state must have parts of the shapes [(2, 4), (2, 4)]; got [(2, 3)]"),
         (lambda: RNN(0, 4), "RNN: inputs must be a whole number from 1 on; got 0"),
         (lambda: GRU(3, 0), "GRU: hidden must"),
-        (lambda: GRU(3, 4, reset="never"), "GRU: reset must be one of ('after', 'before'); got 'never'"),
+        (lambda: GRU(3, 4, reset="never"), "GRU: reset must be one of ['after', 'before']; got 'never'"),
         (lambda: Stacked([]), "Stacked: layers must not be empty"),
-        (lambda: reversed_within(X, LENGTHS), "turned: lengths must lie between 1 and 5"),
+        (lambda: reversed_within(X, LENGTHS), "reversed_within: lengths must lie between 1 and 5"),
     ],
 )  # fmt: skip
 @pytest.mark.usefixtures("unchecked")

@@ -6,8 +6,7 @@ from draws import seeds
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
-from test_blocks import copy_block, randomised
-from torch import nn
+from twins import randomised, torch_encoder
 
 from dlcore.transformers.bert import (
     BERT,
@@ -74,19 +73,11 @@ def test_what_may_not_be_chosen_stays(seed, rate):
 @given(seeds, sizes, sizes)
 def test_states_are_those_of_layers_of_torch(rng, B, T):
     ours = randomised(BERT(7, 5, 8, 2, 2).double(), rng)
-    layer = nn.TransformerEncoderLayer(
-        8, 2, 32, 0, "gelu", batch_first=True, norm_first=True
-    )
-    theirs = nn.TransformerEncoder(
-        layer, 2, norm=nn.LayerNorm(8), enable_nested_tensor=False
-    ).double()
-    for a, b in zip(ours.stack.blocks, theirs.layers, strict=True):
-        copy_block(a, b)
-    theirs.norm.load_state_dict(ours.stack.norm.state_dict())
+    theirs = torch_encoder(ours.stack)
     x, s = tokens(rng, B, T), tokens(rng, B, T) % 2
     lengths = torch.tensor(rng.integers(1, T + 1, B))
     padding = torch.arange(T) >= lengths[:, None]
-    X = ours.embed(x) + ours.segments(s) + ours.places.weight[:T]
+    X = ours.embed(x) + ours.segments(s) + ours.places.E[:T]
     want = theirs(X, src_key_padding_mask=padding)
     got = ours(x, s, lengths)
     torch.testing.assert_close(got[~padding], want[~padding])
@@ -113,7 +104,7 @@ def test_every_token_sees_both_sides(rng):
 def test_masked_head_shares_the_embeddings():
     bert = BERT(7, 5, 8, 2, 1)
     head = MaskedHead(bert)
-    assert head.E is bert.embed.weight
+    assert head.E is bert.embed.E
     assert head(bert(torch.tensor([[0, 1]]))).shape == (1, 2, 7)
 
 
@@ -156,7 +147,7 @@ X = torch.zeros(1, 3, dtype=torch.long)
         (lambda: BERT(7, 5, 8, 3, 1), "be a multiple of num_heads = 3"),
         (
             lambda: hide(X, X == 0, 4, (5, 9), generator(), 1.5),
-            "rate must lie between 0 and 1; got 1.5",
+            "rate must lie in [0, 1]; got 1.5",
         ),
         (lambda: hide(X, X, 4, (5, 9), generator()), "may must have the shape"),
         (

@@ -6,6 +6,7 @@ from draws import seeds
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
+from twins import copy_stack, randomised
 
 from dlcore.transformers.attention import causal_mask
 from dlcore.transformers.blocks import Block, FeedForward, Stack
@@ -13,30 +14,8 @@ from dlcore.transformers.blocks import Block, FeedForward, Stack
 sizes = st.integers(1, 4)
 
 
-def copy_attention(ours, theirs):
-    parts = [ours.W_Q, ours.W_K, ours.W_V]
-    theirs.in_proj_weight.copy_(torch.cat([p.weight for p in parts]))
-    theirs.in_proj_bias.copy_(torch.cat([p.bias for p in parts]))
-    theirs.out_proj.load_state_dict(ours.W_O.state_dict())
-
-
-@torch.no_grad()
-def copy_block(ours, theirs):
-    """Give a layer of PyTorch the weights of ours."""
-    copy_attention(ours.attention, theirs.self_attn)
-    if ours.cross is not None:
-        copy_attention(ours.cross, theirs.multihead_attn)
-    theirs.linear1.load_state_dict(ours.feed_forward[0].state_dict())
-    theirs.linear2.load_state_dict(ours.feed_forward[2].state_dict())
-    for k, norm in enumerate(ours.norms):
-        getattr(theirs, f"norm{k + 1}").load_state_dict(norm.state_dict())
-
-
-def randomised(module, rng):
-    with torch.no_grad():
-        for p in module.parameters():
-            p.copy_(torch.tensor(rng.normal(size=p.shape) / 3))
-    return module
+def stack(*sizes, **options):
+    return Stack(2, lambda: Block(8, 2, *sizes, **options)).double()
 
 
 def normal(rng, *shape):
@@ -45,7 +24,7 @@ def normal(rng, *shape):
 
 @given(seeds, sizes, sizes, st.booleans())
 def test_encoder_is_that_of_torch(rng, B, T, first):
-    ours = randomised(Stack(2, 8, 2, 5, norm_first=first).double(), rng)
+    ours = randomised(stack(5, norm_first=first), rng)
     layer = nn.TransformerEncoderLayer(
         8, 2, 5, dropout=0, batch_first=True, norm_first=first
     )
@@ -55,10 +34,7 @@ def test_encoder_is_that_of_torch(rng, B, T, first):
         norm=nn.LayerNorm(8) if first else None,
         enable_nested_tensor=False,
     ).double()
-    for mine, other in zip(ours.blocks, theirs.layers, strict=True):
-        copy_block(mine, other)
-    if first:
-        theirs.norm.load_state_dict(ours.norm.state_dict())
+    copy_stack(ours, theirs)
     X = normal(rng, B, T, 8)
     mask = torch.tensor(rng.random((B, 1, T)) < 0.5)
     mask[:, :, 0] = True
@@ -78,17 +54,14 @@ def test_encoder_is_that_of_torch(rng, B, T, first):
 
 @given(seeds, sizes, sizes, sizes, st.booleans())
 def test_decoder_is_that_of_torch(rng, B, T, S, first):
-    ours = randomised(Stack(2, 8, 2, 5, cross=True, norm_first=first).double(), rng)
+    ours = randomised(stack(5, cross=True, norm_first=first), rng)
     layer = nn.TransformerDecoderLayer(
         8, 2, 5, dropout=0, batch_first=True, norm_first=first
     )
     theirs = nn.TransformerDecoder(
         layer, 2, norm=nn.LayerNorm(8) if first else None
     ).double()
-    for mine, other in zip(ours.blocks, theirs.layers, strict=True):
-        copy_block(mine, other)
-    if first:
-        theirs.norm.load_state_dict(ours.norm.state_dict())
+    copy_stack(ours, theirs)
     X, Z = normal(rng, B, T, 8), normal(rng, B, S, 8)
     causal = causal_mask(T)
     got = ours(X, causal, Z)
@@ -105,13 +78,13 @@ def test_decoder_is_that_of_torch(rng, B, T, S, first):
 def test_steps_with_a_cache_are_the_rows_of_the_parallel_form(
     rng, B, T, S, cross, first
 ):
-    stack = randomised(Stack(2, 8, 2, cross=cross, norm_first=first).double(), rng)
+    net = randomised(stack(cross=cross, norm_first=first), rng)
     X, Z = normal(rng, B, T, 8), normal(rng, B, S, 8) if cross else None
     mask = torch.tensor(rng.random((B, 1, S)) < 0.5) if cross else None
-    whole = stack(X, causal_mask(T), Z, mask)
-    cache = stack.begin(B, Z)
+    whole = net(X, causal_mask(T), Z, mask)
+    cache = net.begin(B, Z)
     for t in range(T):
-        y, cache = stack.step(X[:, t : t + 1], cache, mask)
+        y, cache = net.step(X[:, t : t + 1], cache, mask)
         torch.testing.assert_close(y, whole[:, t : t + 1])
     assert cache[0].shape == (B, 2, T, 4)
 
@@ -153,7 +126,10 @@ X = torch.ones(1, 2, 8)
         (lambda: Block(8, 2)(X, None, X), "memory must be left out"),
         (lambda: Block(8, 2, cross=True)(X), "memory must be given; got None"),
         (lambda: Block(9, 2), "d_model must be a multiple of num_heads = 2"),
-        (lambda: Stack(0, 8, 2), "num_layers must be a whole number from 1"),
+        (
+            lambda: Stack(0, lambda: Block(8, 2)),
+            "num_layers must be a whole number from 1",
+        ),
         (lambda: FeedForward(8, 0), "d_ff must be a whole number from 1 on"),
         (
             lambda: Block(8, 2, d_ff=0),

@@ -5,8 +5,8 @@ import torch
 from draws import seeds
 from hypothesis import given
 from hypothesis import strategies as st
-from test_blocks import copy_block, randomised
 from torch import nn
+from twins import randomised, torch_encoder
 
 from dlcore.transformers.gpt import GPT
 
@@ -22,27 +22,19 @@ def tokens(rng, *shape):
 @given(seeds, st.integers(1, 3), st.integers(1, 6))
 def test_values_are_those_of_layers_of_torch(rng, B, T):
     ours, x = model(rng), tokens(rng, B, T)
-    layer = nn.TransformerEncoderLayer(
-        8, 2, 32, 0, "gelu", batch_first=True, norm_first=True
-    )
-    theirs = nn.TransformerEncoder(
-        layer, 2, norm=nn.LayerNorm(8), enable_nested_tensor=False
-    ).double()
-    for a, b in zip(ours.stack.blocks, theirs.layers, strict=True):
-        copy_block(a, b)
-    theirs.norm.load_state_dict(ours.stack.norm.state_dict())
-    X = ours.embed(x) + ours.places.weight[:T]
+    theirs = torch_encoder(ours.stack)
+    X = ours.embed(x) + ours.places.E[:T]
     causal = nn.Transformer.generate_square_subsequent_mask(T) < 0
-    want = theirs(X, mask=causal) @ ours.embed.weight.T
+    want = theirs(X, mask=causal) @ ours.embed.E.T
     torch.testing.assert_close(ours(x), want)
 
 
 @given(seeds, st.integers(1, 3), st.integers(1, 6))
 def test_steps_give_what_the_parallel_form_gives(rng, B, T):
     net, x = model(rng), tokens(rng, B, T)
-    whole, cache = net(x), net.begin(B)
+    whole, cache = net(x).log_softmax(dim=2), net.begin(B)
     for t in range(T):
-        scores, cache = net.step(x[:, t], cache)
+        scores, cache = net.step(cache, x[:, t])
         torch.testing.assert_close(scores, whole[:, t])
 
 
@@ -86,6 +78,6 @@ def test_refuses_a_step_beyond_the_context():
     net = GPT(7, 2, 8, 2, 1)
     x, cache = torch.tensor([0]), net.begin(1)
     for _ in range(2):
-        _, cache = net.step(x, cache)
+        _, cache = net.step(cache, x)
     with pytest.raises(ValueError, match="context of 2 tokens; got 3"):
-        net.step(x, cache)
+        net.step(cache, x)

@@ -5,10 +5,10 @@ import torch
 from draws import seeds
 from hypothesis import given
 from hypothesis import strategies as st
-from test_blocks import copy_block, randomised
 from torch import nn
+from twins import copy_stack, randomised
 
-from dlcore.recurrence.decoding import beam_search
+from dlcore.recurrence.decoding import beam_search, greedy
 from dlcore.transformers.attention import causal_mask
 from dlcore.transformers.positions import sinusoidal
 from dlcore.transformers.transformer import Transformer
@@ -35,12 +35,7 @@ def test_values_and_gradients_are_those_of_torch(rng, B, S, T, first):
         (ours.encoder, theirs.encoder),
         (ours.decoder, theirs.decoder),
     ]:
-        for a, b in zip(mine.blocks, other.layers, strict=True):
-            copy_block(a, b)
-        if first:
-            other.norm.load_state_dict(mine.norm.state_dict())
-        else:
-            other.norm = None
+        copy_stack(mine, other)
     x, y = tokens(rng, 7, B, S), tokens(rng, 5, B, T)
     lengths = torch.tensor(rng.integers(1, S + 1, B))
     padding = torch.arange(S) >= lengths[:, None]
@@ -59,7 +54,7 @@ def test_values_and_gradients_are_those_of_torch(rng, B, S, T, first):
     got = ours(x, y, lengths)
     torch.testing.assert_close(got, want, rtol=1e-6, atol=1e-6)
     delta = torch.tensor(rng.normal(size=got.shape))
-    tables = [ours.read.weight, ours.write.weight]
+    tables = [ours.read.E, ours.write.E]
     torch.testing.assert_close(
         torch.autograd.grad(got, tables, delta),
         torch.autograd.grad(want, tables, delta),
@@ -75,7 +70,7 @@ def test_steps_give_what_the_parallel_form_gives(rng, B, T, S):
     whole = torch.log_softmax(net(x, y, lengths), dim=-1)
     cache = net.begin(x, lengths)
     for t in range(T):
-        p, cache = net.step(y[:, t], cache)
+        p, cache = net.step(cache, y[:, t])
         torch.testing.assert_close(p, whole[:, t])
 
 
@@ -86,12 +81,12 @@ def test_learned_places_enter_both_sides_and_every_step(rng, T):
     whole = torch.log_softmax(net(x, y), dim=-1)
     cache = net.begin(x)
     for t in range(T):
-        p, cache = net.step(y[:, t], cache)
+        p, cache = net.step(cache, y[:, t])
         torch.testing.assert_close(p, whole[:, t])
-    entered = 8**0.5 * (net.read(x) + net.places.weight)
+    entered = 8**0.5 * (net.read(x) + net.places.E)
     torch.testing.assert_close(net.encode(x)[0], net.encoder(entered))
     memory = net.encode(x)[0]
-    written = 8**0.5 * (net.write(y) + net.places.weight[:T])
+    written = 8**0.5 * (net.write(y) + net.places.E[:T])
     behind = net.decoder(written, causal_mask(T), memory)
     torch.testing.assert_close(net(x, y), net.output(behind))
 
@@ -104,11 +99,13 @@ def test_base_is_that_of_the_encoding():
 
 
 def test_learned_places_leave_the_other_weights_as_they_are():
-    torch.manual_seed(0)
-    plain = Transformer(7, 5, 8, 2, 1).state_dict()
-    torch.manual_seed(0)
-    learned = Transformer(7, 5, 8, 2, 1, places=6).state_dict()
-    assert learned.keys() - plain.keys() == {"places.weight"}
+    plain, learned = (
+        Transformer(
+            7, 5, 8, 2, 1, places=n, generator=torch.Generator().manual_seed(0)
+        ).state_dict()
+        for n in (None, 6)
+    )
+    assert learned.keys() - plain.keys() == {"places.E"}
     assert all(torch.equal(learned[name], plain[name]) for name in plain)
 
 
@@ -124,7 +121,7 @@ def test_padding_changes_nothing(rng, S, more):
 def test_greedy_is_beam_search_of_width_one(rng):
     net, x = model(rng), tokens(rng, 7, 1, 4)
     ((best, _),) = beam_search(net.step, net.begin(x), 0, 4, 1, 6)
-    written = net.greedy(x, start=0, longest=6)[0].tolist()
+    written = greedy(net.step, net.begin(x), 0, 6)[0].tolist()
     assert written[: len(best)] == best
 
 
@@ -143,7 +140,6 @@ def test_count_of_the_base_model():
         (lambda n, x: n(x, x[:1]), "y must have the axes (2, T) with T > 0"),
         (lambda n, x: n(x[:, :0], x), "x must have the axes (B, T) with T > 0"),
         (lambda n, x: n(x, x, torch.tensor([4, 1])), "lengths"),
-        (lambda n, x: n.greedy(x, 0, 0), "longest must be a whole number"),
         (lambda n, x: Transformer(0, 5, 8, 2, 1), "sources must be a whole"),
         (
             lambda n, x: Transformer(7, 5, 8, 2, 1, places=2)(x, x),

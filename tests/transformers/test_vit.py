@@ -6,8 +6,8 @@ import torch.nn.functional as F
 from draws import seeds
 from hypothesis import given
 from hypothesis import strategies as st
-from test_blocks import copy_block, randomised
 from torch import nn
+from twins import copy_block, randomised, torch_encoder
 
 from dlcore.transformers.vit import ViT, patchify, rollout, unpatchify
 
@@ -43,15 +43,7 @@ def test_a_linear_map_of_patches_is_a_convolution_with_their_stride(rng, C, P):
 @given(seeds, sizes)
 def test_values_and_gradients_are_those_of_layers_of_torch(rng, B):
     ours = randomised(ViT(6, 3, 4, 8, 2, 2, channels=2).double(), rng)
-    layer = nn.TransformerEncoderLayer(
-        8, 2, 32, 0, "gelu", batch_first=True, norm_first=True
-    )
-    theirs = nn.TransformerEncoder(
-        layer, 2, norm=nn.LayerNorm(8), enable_nested_tensor=False
-    ).double()
-    for a, b in zip(ours.stack.blocks, theirs.layers, strict=True):
-        copy_block(a, b)
-    theirs.norm.load_state_dict(ours.stack.norm.state_dict())
+    theirs = torch_encoder(ours.stack)
     X = normal(rng, B, 2, 6, 6).requires_grad_()
     W = ours.embed.weight.unflatten(1, (2, 3, 3))
     E = F.conv2d(X, W, ours.embed.bias, stride=3).flatten(2).transpose(1, 2)
@@ -140,7 +132,7 @@ def test_count_of_the_base_model():
         (lambda: ViT(7, 2, 3, 8, 2, 1), "side must be a multiple of the side"),
         (
             lambda: ViT(4, 2, 3, 8, 2, 1)(torch.ones(1, 1, 6, 6)),
-            "X must have the axes (B, 1, 4, 4); got shape (1, 1, 6, 6).",
+            "X must have the shape (…, 1, 4, 4); got shape (1, 1, 6, 6).",
         ),
         (lambda: rollout([]), "maps must have at least one layer"),
     ],

@@ -61,10 +61,15 @@ def naive(counts, size):
     return pieces
 
 
-@given(texts, st.integers(11, 25))
+@given(texts, st.integers(11, 60))
 def test_joins_are_those_of_counting_anew(counts, size):
     got = WordPiece.train(counts, size).vocabulary.tokens[len(SPECIAL) :]
     assert list(got) == naive(counts, size)
+
+
+def test_stops_where_no_join_raises_the_likelihood():
+    tokens = WordPiece.train({"bbbb": 1, "b": 1}, 60).vocabulary.tokens
+    assert tokens[len(SPECIAL) :] == ("##b", "b")
 
 
 @given(texts, st.integers(11, 25))

@@ -1,0 +1,43 @@
+"""A linear map for each token, with weights from a source that the caller chooses."""
+
+from jaxtyping import Float
+
+from dlcore._torch import Generator, Tensor, linear, nn, torch
+from dlcore.checks import check_whole
+
+__all__ = ["Linear"]
+
+
+class Linear(nn.Module):
+    r"""The map :math:`x \mapsto Wx + b`, with the first weights of PyTorch's layer.
+
+    Args:
+        inputs: numbers :math:`x` has.
+        outputs: numbers the result has.
+        bias: whether there is :math:`b`.
+        generator: source of the weights and biases, drawn uniformly between
+            :math:`\pm 1 / \sqrt{\text{inputs}}`.
+    """
+
+    def __init__(
+        self,
+        inputs: int,
+        outputs: int,
+        bias: bool = True,
+        generator: Generator | None = None,
+    ) -> None:
+        super().__init__()
+        check_whole("Linear: inputs", inputs, 1)
+        check_whole("Linear: outputs", outputs, 1)
+
+        def uniform(*shape: int) -> nn.Parameter:
+            most = inputs**-0.5
+            draws = torch.empty(shape).uniform_(-most, most, generator=generator)
+            return nn.Parameter(draws)
+
+        self.weight = uniform(outputs, inputs)
+        self.bias = uniform(outputs) if bias else None
+
+    def forward(self, x: Float[Tensor, "*B n"]) -> Float[Tensor, "*B m"]:
+        """Return the map of each row."""
+        return linear(x, self.weight, self.bias)
