@@ -31,6 +31,7 @@ __all__ = [
     "shape_trace",
 ]
 
+#: What may halve the sides of pictures in :func:`conv_stack`.
 SHRINK = ("max", "average", "stride")
 _CONVOLUTIONS = (Conv2d, nn.Conv2d)
 _WINDOWS = (*_CONVOLUTIONS, MaxPool2d, nn.MaxPool2d, nn.AvgPool2d)

@@ -46,6 +46,7 @@ __all__ = [
     "toeplitz",
 ]
 
+#: Where the neighbours of a place lie, as in the table above.
 MODES = ("full", "same", "valid", "circular")
 
 
