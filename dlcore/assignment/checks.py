@@ -22,6 +22,8 @@ from dlcore.assignment.judging import (
 from dlcore.assignment.plain_data import Outcome, call, decode
 from dlcore.checks import check
 
+__all__ = ["Checks", "Variants", "choose", "pack", "unpack"]
+
 Variants = Sequence[Sequence[Case]]
 
 

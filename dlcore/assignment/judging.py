@@ -14,19 +14,31 @@ from numpy import ndarray
 
 from dlcore.assignment.plain_data import Json, Outcome, Tensor, decode
 
-COARSE = {"float16": 1e-2, "float32": 1e-4, "complex64": 1e-4}
-FINE = 1e-6  # the tolerance of all other types
-SINGLE = 1e-4  # the most that the type of an answer alone allows
-SHOWN = 12  # numbers of an array that is shown whole
-SMALL = 1e-3  # numbers below it are compared as if they were that large
-KINDS = {
+__all__ = [
+    "NOT_WRITTEN",
+    "Case",
+    "Difference",
+    "Task",
+    "Verdict",
+    "compare",
+    "differ",
+    "judge",
+    "show",
+]
+
+_COARSE = {"float16": 1e-2, "float32": 1e-4, "complex64": 1e-4}
+_FINE = 1e-6  # the tolerance of all other types
+_SINGLE = 1e-4  # the most that the type of an answer alone allows
+_SHOWN = 12  # numbers of an array that is shown whole
+_SMALL = 1e-3  # numbers below it are compared as if they were that large
+_KINDS = {
     "b": ("True or False", "truth values"),
     "i": ("a whole number", "whole numbers"),
     "f": ("a real number", "real numbers"),
     "c": ("a complex number", "complex numbers"),
 }
 NOT_WRITTEN = "It is not written yet."
-FITS = {"bb", "ii", "ff", "cc", "fi"}  # a whole number may stand for a real one
+_FITS = {"bb", "ii", "ff", "cc", "fi"}  # a whole number may stand for a real one
 
 
 class Case(NamedTuple):
@@ -125,8 +137,8 @@ def compare(want: Any, got: Any, rtol: float | None = None) -> Difference | None
     if not _same_form(want, got):
         hint = " Is a return missing?" if got is None else ""
         return Difference(
-            f"The answer must be {describe(want)}.",
-            f"It is {describe(got)}.{hint}",
+            f"The answer must be {_describe(want)}.",
+            f"It is {_describe(got)}.{hint}",
         )
     if isinstance(want, ndarray | Tensor):
         return _compare_numbers(_values(want), _values(got), rtol)
@@ -141,7 +153,7 @@ def compare(want: Any, got: Any, rtol: float | None = None) -> Difference | None
     return Difference("The answer is wrong.", detail)
 
 
-def describe(value: Any) -> str:
+def _describe(value: Any) -> str:
     """Say what form a value has, without its numbers."""
     value = _as_array(value)
     if value is None:
@@ -151,10 +163,10 @@ def describe(value: Any) -> str:
     if isinstance(value, dict):
         return f"a dictionary with the keys {', '.join(map(repr, value))}"
     if isinstance(value, list | tuple):
-        parts = [describe(item) for item in value[:4]] + ["…"] * (len(value) > 4)
+        parts = [_describe(item) for item in value[:4]] + ["…"] * (len(value) > 4)
         return f"a tuple or list of {len(value)} ({', '.join(parts)})"
     numbers = _values(value)
-    one, many = KINDS[_kind(numbers)]
+    one, many = _KINDS[_kind(numbers)]
     if not numbers.ndim:
         return one
     form = "a tensor" if isinstance(value, Tensor) else "an array"
@@ -216,7 +228,7 @@ def _values(value: ndarray | Tensor) -> ndarray:
 
 
 def _kind(numbers: ndarray) -> str:
-    """Return the letter in KINDS; large whole numbers are objects to NumPy."""
+    """Return the letter in _KINDS; large whole numbers are objects to NumPy."""
     kind = numbers.dtype.kind
     return "i" if kind in "uO" else kind
 
@@ -226,7 +238,7 @@ def _same_form(want: Any, got: Any) -> bool:
         if type(want) is not type(got):
             return False
         want, got = _values(want), _values(got)
-        return want.shape == got.shape and _kind(want) + _kind(got) in FITS
+        return want.shape == got.shape and _kind(want) + _kind(got) in _FITS
     if isinstance(want, list | tuple):
         return isinstance(got, list | tuple) and len(want) == len(got)
     if isinstance(want, dict):
@@ -266,11 +278,11 @@ def _equal(want: ndarray, got: ndarray, rtol: float | None) -> ndarray:
     if _kind(want) in "bi":
         return np.asarray(want == got)
     if rtol is None:
-        asked, given = (COARSE.get(x.dtype.name, FINE) for x in (want, got))
-        rtol = max(asked, min(given, SINGLE))
+        asked, given = (_COARSE.get(x.dtype.name, _FINE) for x in (want, got))
+        rtol = max(asked, min(given, _SINGLE))
     kind = "complex128" if _kind(want) == "c" else "float64"
     want, got = want.astype(kind), got.astype(kind)
-    size = np.abs(want[np.isfinite(want)]).max(initial=SMALL)
+    size = np.abs(want[np.isfinite(want)]).max(initial=_SMALL)
     with np.errstate(invalid="ignore"):
         near = np.abs(want - got) <= rtol * size
     both_nan = np.isnan(want) & np.isnan(got)
@@ -279,7 +291,7 @@ def _equal(want: ndarray, got: ndarray, rtol: float | None) -> ndarray:
 
 def _where(want: ndarray, got: ndarray, equal: ndarray) -> str:
     """Show what was expected and what came; of large arrays the first wrong number."""
-    if want.size <= SHOWN:
+    if want.size <= _SHOWN:
         return f"Expected {show(want)}, got {show(got)}."
     at = tuple(map(int, np.argwhere(~equal)[0]))
     return (

@@ -17,17 +17,28 @@ from numpy import ndarray
 
 from dlcore.checks import check
 
-MAX_DEPTH = 8  # lists within lists
-MAX_ITEMS = 100_000  # numbers, texts and containers in one value
+__all__ = [
+    "DTYPES",
+    "MAX_TEXT",
+    "Json",
+    "Outcome",
+    "Tensor",
+    "call",
+    "decode",
+    "encode",
+]
+
+_MAX_DEPTH = 8  # lists within lists
+_MAX_ITEMS = 100_000  # numbers, texts and containers in one value
 MAX_TEXT = 10_000  # characters of a text
-MAX_DIGITS = 300  # decimal digits of a whole number
+_MAX_DIGITS = 300  # decimal digits of a whole number
 DTYPES = {
     *("bool", "int8", "int16", "int32", "int64"),
     *("uint8", "uint16", "uint32", "uint64"),
     *("float16", "float32", "float64", "complex64", "complex128"),
 }
 
-SCALARS = {np.dtype(name).type for name in DTYPES}
+_SCALARS = {np.dtype(name).type for name in DTYPES}
 
 Json = Any  # what the json module reads and writes
 
@@ -55,7 +66,7 @@ class Outcome(NamedTuple):
 
 def encode(value: object) -> Json:
     """Return a plain value as JSON; refuse any other with a sentence."""
-    return _encode(value, 0, [MAX_ITEMS])
+    return _encode(value, 0, [_MAX_ITEMS])
 
 
 def decode(data: Json, tensors: bool = True) -> Any:
@@ -65,7 +76,7 @@ def decode(data: Json, tensors: bool = True) -> Any:
         data: what ``encode`` gave, or what an untrusted program claims it gave.
         tensors: make torch tensors; otherwise keep them as :class:`Tensor`.
     """
-    return _decode(data, tensors, 0, [MAX_ITEMS])
+    return _decode(data, tensors, 0, [_MAX_ITEMS])
 
 
 def call(
@@ -111,7 +122,7 @@ def _encode(value: Any, depth: int, room: list[int]) -> Json:
 
 def _encode_array(value: Any, room: list[int]) -> Json:
     kind = type(value)
-    if kind is ndarray or kind in SCALARS or kind is complex:
+    if kind is ndarray or kind in _SCALARS or kind is complex:
         return {"array": _numbers(np.asarray(value), room)}
     torch = sys.modules.get("torch")
     check(
@@ -187,8 +198,8 @@ def _array(body: list[Json], room: list[int]) -> ndarray:
     check(known, "An array", "hold numbers", repr(name)[:40])
     lists = type(shape) is list and type(numbers) is list
     check(lists, "An array", "list its shape and numbers", "something else")
-    ok = len(shape) <= MAX_DEPTH and all(
-        type(n) is int and 0 <= n <= MAX_ITEMS for n in shape
+    ok = len(shape) <= _MAX_DEPTH and all(
+        type(n) is int and 0 <= n <= _MAX_ITEMS for n in shape
     )
     check(ok, "A shape", "be made of sizes", repr(shape)[:40])
     _count(0, room, len(numbers))
@@ -213,9 +224,9 @@ def _to_torch(array: ndarray) -> Any:
 
 
 def _count(depth: int, room: list[int], items: int) -> None:
-    check(depth <= MAX_DEPTH, "Plain data", f"nest ≤ {MAX_DEPTH} deep", "more")
+    check(depth <= _MAX_DEPTH, "Plain data", f"nest ≤ {_MAX_DEPTH} deep", "more")
     room[0] -= items
-    check(room[0] >= 0, "Plain data", f"have ≤ {MAX_ITEMS} items", "more")
+    check(room[0] >= 0, "Plain data", f"have ≤ {_MAX_ITEMS} items", "more")
 
 
 def _check_text(text: str) -> None:
@@ -224,5 +235,5 @@ def _check_text(text: str) -> None:
 
 
 def _check_whole(number: int) -> None:
-    ok = abs(number) < 10**MAX_DIGITS
-    check(ok, "A whole number", f"have ≤ {MAX_DIGITS} digits", "more")
+    ok = abs(number) < 10**_MAX_DIGITS
+    check(ok, "A whole number", f"have ≤ {_MAX_DIGITS} digits", "more")

@@ -14,6 +14,8 @@ from dlcore.checks import check, check_finite, check_whole
 from dlcore.connectionism.hopfield import TIE, Relaxation, as_patterns, as_state
 from dlcore.connectionism.neurons import sign
 
+__all__ = ["DenseMemory", "modern_energy", "modern_update"]
+
 
 class DenseMemory:
     r"""A memory with a steeper energy, :math:`E(x) = -\sum_\mu F(\xi_\mu^\top x)`.

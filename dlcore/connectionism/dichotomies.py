@@ -24,9 +24,19 @@ from numpy.random import Generator
 from dlcore.checks import check, check_finite, check_matrix, check_whole
 from dlcore.connectionism.perceptron import closest_point
 
+__all__ = [
+    "DEPENDENT",
+    "coin_fraction",
+    "cover_count",
+    "cover_fraction",
+    "dichotomies",
+    "free_points",
+    "in_general_position",
+]
+
 DEPENDENT = 1e-9  # a singular value up to this is taken for zero
-MAX_SUBSETS = 100_000  # looked at by in_general_position
-MAX_DICHOTOMIES = 5_000  # listed by dichotomies: all of 12 points
+_MAX_SUBSETS = 100_000  # looked at by in_general_position
+_MAX_DICHOTOMIES = 5_000  # listed by dichotomies: all of 12 points
 
 
 def cover_count(s: int, n: int) -> int:
@@ -60,9 +70,9 @@ def in_general_position(X: Float[ndarray, "s n"]) -> bool:
     U = _directions("in_general_position", X)
     k = min(X.shape)
     check(
-        comb(len(X), k) <= MAX_SUBSETS,
+        comb(len(X), k) <= _MAX_SUBSETS,
         f"in_general_position: subsets of {k} points",
-        f"number at most {MAX_SUBSETS:,}",
+        f"number at most {_MAX_SUBSETS:,}",
         f"{comb(len(X), k):,}",
         "Take fewer points.",
     )
@@ -95,9 +105,9 @@ def dichotomies(X: Float[ndarray, "s n"]) -> Float[ndarray, "count s"]:
     U = _directions("dichotomies", X)
     s, rank = len(U), int((np.linalg.svd(U)[1] > DEPENDENT).sum())
     check(
-        cover_count(s, rank) <= MAX_DICHOTOMIES,
+        cover_count(s, rank) <= _MAX_DICHOTOMIES,
         "dichotomies: X",
-        f"have at most {MAX_DICHOTOMIES:,} dichotomies",
+        f"have at most {_MAX_DICHOTOMIES:,} dichotomies",
         f"up to {cover_count(s, rank):,} for {s} points of rank {rank}",
         "Use cover_count, or coin_fraction to sample them.",
     )

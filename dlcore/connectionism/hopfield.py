@@ -16,7 +16,23 @@ from scipy.stats import binom
 
 from dlcore.checks import check, check_finite, check_matrix, check_whole
 
-BLOCK = 128  # units looked at together when searching the next one to flip
+__all__ = [
+    "TIE",
+    "Hopfield",
+    "Relaxation",
+    "as_patterns",
+    "as_state",
+    "critical_load",
+    "crosstalk",
+    "flip",
+    "flip_probability",
+    "flip_probability_limit",
+    "hebbian",
+    "mean_field_overlap",
+    "projection",
+]
+
+_BLOCK = 128  # units looked at together when searching the next one to flip
 TIE = 1e-10  # a field this small against its terms is zero up to rounding
 
 
@@ -92,13 +108,13 @@ class Hopfield:
 
     def energy(self, x: Float[ndarray, "*batch n"]) -> Float[ndarray, "*batch"]:
         r"""Return :math:`-\tfrac12 x^\top W x - b^\top x` of a state, or of many."""
-        x = as_states("energy: x", x, len(self.b))
+        x = _as_states("energy: x", x, len(self.b))
         energy = -0.5 * np.einsum("...i,...i", x @ self.W, x) - x @ self.b
         return np.asarray(energy)
 
     def field(self, x: Float[ndarray, "*batch n"]) -> Float[ndarray, "*batch n"]:
         """Return :math:`W x + b`, what each unit hears from the others."""
-        return as_states("field: x", x, len(self.b)) @ self.W + self.b
+        return _as_states("field: x", x, len(self.b)) @ self.W + self.b
 
     def step(self, x: Float[ndarray, "*batch n"]) -> Float[ndarray, "*batch n"]:
         """Return the answer of all units at once, the synchronous update."""
@@ -131,7 +147,7 @@ class Hopfield:
                 visit = rng.permutation(n)
             i, settled = 0, True
             while i < n:
-                units = visit[i : i + BLOCK]
+                units = visit[i : i + _BLOCK]
                 wrong = _decide(h[units], self._tie[units]) != x[units]
                 first = int(wrong.argmax())
                 if not wrong[first]:
@@ -256,7 +272,7 @@ def _critical_y() -> float:
     return float(best.x)
 
 
-def as_states(
+def _as_states(
     what: str, x: Float[ndarray, "*batch n"], n: int
 ) -> Float[ndarray, "*batch n"]:
     """Return the states as an array; refuse what is not ±1 or has not ``n`` units."""
@@ -280,13 +296,13 @@ def as_states(
 def as_state(what: str, x: Float[ndarray, "n"], n: int) -> Float[ndarray, "n"]:
     """Return one state as an array; refuse anything else."""
     check(np.ndim(x) == 1, what, "be one state", f"shape {np.shape(x)}")
-    return as_states(what, x, n)
+    return _as_states(what, x, n)
 
 
 def as_patterns(who: str, X: Float[ndarray, "s n"]) -> Float[ndarray, "s n"]:
     """Return the patterns as the rows of a matrix of ±1; refuse anything else."""
     check_matrix(f"{who}: patterns", X, "be the rows of a matrix")
-    return as_states(f"{who}: patterns", X, np.shape(X)[1])
+    return _as_states(f"{who}: patterns", X, np.shape(X)[1])
 
 
 def _decide(

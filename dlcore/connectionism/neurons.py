@@ -17,6 +17,23 @@ from numpy.random import Generator
 
 from dlcore.checks import check, check_columns, check_finite
 
+__all__ = [
+    "MAX_BITS",
+    "Neuron",
+    "Table",
+    "Unit",
+    "all_inputs",
+    "heaviside",
+    "identity",
+    "normal_form",
+    "plus_minus_unit",
+    "reachable",
+    "sigmoid",
+    "sign",
+    "stochastic_binary",
+    "veto_unit",
+]
+
 Unit: TypeAlias = Callable[
     [Float[ndarray, "n"], float, Float[ndarray, "s n"]], Float[ndarray, "s"]
 ]

@@ -19,6 +19,16 @@ from dlcore.checks import (
 from dlcore.connectionism.neurons import MAX_BITS, all_inputs, sign
 from dlcore.connectionism.perceptron import separate
 
+__all__ = [
+    "NO_CLASS",
+    "binary_code",
+    "decode",
+    "encode",
+    "one_hot",
+    "read",
+    "separable_bits",
+]
+
 NO_CLASS = -1  # what read answers where no codeword fits
 
 

@@ -21,8 +21,27 @@ from scipy.optimize import linprog, nnls
 from dlcore.checks import check, check_finite
 from dlcore.connectionism.neurons import sign
 
-BLOCK = 64  # points looked at together when searching the next mistake
-MAX_NUMBERS = 20_000_000  # coordinates of pairs that max_margin holds
+__all__ = [
+    "History",
+    "averaged",
+    "certificate",
+    "closest_point",
+    "errors",
+    "fit",
+    "hesse",
+    "margin",
+    "max_margin",
+    "novikoff_bound",
+    "pocket",
+    "predict",
+    "separate",
+    "signed_distance",
+    "signed_points",
+    "version_arc",
+]
+
+_BLOCK = 64  # points looked at together when searching the next mistake
+_MAX_NUMBERS = 20_000_000  # coordinates of pairs that max_margin holds
 
 
 def predict(
@@ -172,8 +191,8 @@ def _next_mistake(Z: Float[ndarray, "s n"], w: Float[ndarray, "n"], start: int) 
 
     Mistakes get rare: a block of points is tested at once.
     """
-    for i in range(start, len(Z), BLOCK):
-        wrong = Z[i : i + BLOCK] @ w <= 0
+    for i in range(start, len(Z), _BLOCK):
+        wrong = Z[i : i + _BLOCK] @ w <= 0
         first = int(wrong.argmax())
         if wrong[first]:
             return i + first
@@ -205,9 +224,9 @@ def errors(
     _check_data(X, y)
     wrong = np.zeros(len(history.b))
     # Not all points at once: they may be many.
-    for i in range(0, len(X), BLOCK):
-        answers = sign(X[i : i + BLOCK] @ history.w.T + history.b)
-        wrong += (answers != y[i : i + BLOCK, None]).sum(axis=0)
+    for i in range(0, len(X), _BLOCK):
+        answers = sign(X[i : i + _BLOCK] @ history.w.T + history.b)
+        wrong += (answers != y[i : i + _BLOCK, None]).sum(axis=0)
     return wrong / len(X)
 
 
@@ -305,9 +324,9 @@ def max_margin(
             f"{len(plus)} positive and {len(minus)} negative",
         )
         check(
-            len(plus) * len(minus) * X.shape[1] <= MAX_NUMBERS,
+            len(plus) * len(minus) * X.shape[1] <= _MAX_NUMBERS,
             "max_margin: coordinates of all pairs",
-            f"number at most {MAX_NUMBERS:,}",
+            f"number at most {_MAX_NUMBERS:,}",
             f"{len(plus) * len(minus) * X.shape[1]:,}",
             "Use a solver for support vector machines.",
         )

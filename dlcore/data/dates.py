@@ -6,6 +6,20 @@ from datetime import date
 from dlcore._torch import Generator, torch
 from dlcore.checks import check, check_whole
 
+__all__ = [
+    "CHARACTERS",
+    "DAYS",
+    "FIRST",
+    "FORMATS",
+    "LAST",
+    "MONTHS",
+    "ROMAN",
+    "ordinal",
+    "pairs",
+    "split",
+    "write",
+]
+
 FIRST, LAST = date(1969, 1, 1), date(2068, 12, 31)
 
 DAYS = [

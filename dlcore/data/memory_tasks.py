@@ -9,6 +9,8 @@ from jaxtyping import Float, Int
 from dlcore._torch import Generator, Tensor, torch
 from dlcore.checks import check_whole
 
+__all__ = ["adding", "copying", "spikes"]
+
 
 def adding(
     B: int, T: int, generator: Generator | None = None

@@ -14,6 +14,18 @@ from numpy.random import Generator
 from dlcore.checks import check, check_whole
 from dlcore.data.wheels import find
 
+__all__ = [
+    "StockExchange",
+    "credit",
+    "nyse",
+    "separable",
+    "shuttle",
+    "spam",
+    "split",
+    "two_gaussians",
+    "xor",
+]
+
 
 class StockExchange(NamedTuple):
     """Days of the New York Stock Exchange, from the end of 1962 to that of 1986."""

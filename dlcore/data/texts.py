@@ -14,6 +14,8 @@ from numpy import ndarray
 from dlcore.checks import check
 from dlcore.data.wheels import find
 
+__all__ = ["king_james", "reviews"]
+
 
 def king_james() -> list[str]:
     """Load the verses of the King James Bible (1611), 31,102 of them, in their order.

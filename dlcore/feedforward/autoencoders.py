@@ -15,6 +15,8 @@ from dlcore.checks import check, check_finite, check_matrix, check_whole
 from dlcore.feedforward.activations import Activation, identity, softmax
 from dlcore.feedforward.network import Network, mlp
 
+__all__ = ["autoencoder", "gaussian_noise", "posterior_mean", "psnr", "split"]
+
 
 def autoencoder(sizes: Sequence[int], phi: Activation, rng: Generator) -> Network:
     """Build an autoencoder: the given layers down to the code, and back in mirror image.

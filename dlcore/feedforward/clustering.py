@@ -18,6 +18,8 @@ from numpy.random import Generator
 from dlcore.checks import check, check_finite, check_matrix, check_whole
 from dlcore.connectionism.neurons import MAX_BITS, all_inputs
 
+__all__ = ["Codebook", "binary_code", "kmeans", "nearest"]
+
 
 class Codebook(NamedTuple):
     """Codewords as rows, the number of the closest one for each point, and the cost."""

@@ -19,7 +19,9 @@ from scipy.sparse import bmat, identity
 
 from dlcore.checks import check, check_data, check_matrix
 
-MAX_ROUNDS = 10_000  # of reweighting in huber
+__all__ = ["Svd", "design", "hat", "huber", "least_absolute", "ols", "standard_errors"]
+
+_MAX_ROUNDS = 10_000  # of reweighting in huber
 
 
 class Svd(NamedTuple):
@@ -135,7 +137,7 @@ def huber(
     ok = bool(0 < delta < np.inf)
     check(ok, "huber: delta", "be positive and finite", delta)
     w = ols(X, y)
-    for _ in range(MAX_ROUNDS):
+    for _ in range(_MAX_ROUNDS):
         r = np.abs(y - X @ w)
         root = np.sqrt(delta / np.maximum(r, delta))
         w, before = ols(root[:, None] * X, root * y), w
@@ -146,7 +148,7 @@ def huber(
         if stays and flat.all():
             return w
     raise ValueError(
-        f"huber: delta must be large enough for {MAX_ROUNDS:,} rounds to settle; got "
+        f"huber: delta must be large enough for {_MAX_ROUNDS:,} rounds to settle; got "
         f"{delta} for targets up to {np.abs(y).max():g}. Use least_absolute, which is "
         "the limit of small delta."
     )

@@ -19,11 +19,21 @@ from dlcore.feedforward.activations import logsumexp, sigmoid, softmax
 from dlcore.feedforward.linear_regression import design
 from dlcore.feedforward.losses import one_hot
 
-MAX_STEPS = 100  # of Newton's method; ten are usual
-NEAR = 1e-7  # change of the scores, beside their size, in the last step
-ROUNDING = 1e-14  # of the cost, beside its size
-LIMIT = 1e100  # of penalties and of spreads; their inverses are limits too
-APART = 1e-7  # what a linear program may leave of zero
+__all__ = [
+    "logistic_gradient",
+    "logistic_hessian",
+    "logistic_regression",
+    "overlap",
+    "softmax_gradient",
+    "softmax_hessian",
+    "softmax_regression",
+]
+
+_MAX_STEPS = 100  # of Newton's method; ten are usual
+_NEAR = 1e-7  # change of the scores, beside their size, in the last step
+_ROUNDING = 1e-14  # of the cost, beside its size
+_LIMIT = 1e100  # of penalties and of spreads; their inverses are limits too
+_APART = 1e-7  # what a linear program may leave of zero
 
 
 def logistic_gradient(
@@ -110,7 +120,7 @@ def overlap(X: Float[ndarray, "s n"], y: Int[ndarray, "s"]) -> bool:
         bounds=(None, None),
     )
     check(found.success, "overlap: linprog", "decide", found.message)
-    return bool((D @ found.x).max() < APART)
+    return bool((D @ found.x).max() < _APART)
 
 
 def logistic_regression(
@@ -223,14 +233,14 @@ def _newton(
         scores: the linear map from weights to scores.
         rank: the least that the Hessian may have at the end.
     """
-    for _ in range(MAX_STEPS):
+    for _ in range(_MAX_STEPS):
         g, H = slope(v), curvature(v)
         size = np.sqrt(np.diag(H))  # so that units of measurement do not matter
         size = np.where(size == 0, 1.0, size)
         u, _, found, _ = np.linalg.lstsq(H / np.outer(size, size), g / size)
         step = u / size
         promise, t, here = float(g @ step), 1.0, cost(v)
-        if np.abs(scores(step)).max() <= NEAR * (1 + np.abs(scores(v)).max()):
+        if np.abs(scores(step)).max() <= _NEAR * (1 + np.abs(scores(v)).max()):
             check(
                 bool(found >= rank),
                 f"{who}: penalty",
@@ -239,12 +249,12 @@ def _newton(
                 "Take a larger one, or 0 if the classes overlap.",
             )
             return v - step
-        allowed = here * (1 + ROUNDING)
+        allowed = here * (1 + _ROUNDING)
         while cost(v - t * step) > allowed - t * promise / 4:
             t /= 2
         v = v - t * step
     raise ValueError(
-        f"{who}: Newton's method must settle in {MAX_STEPS} steps."
+        f"{who}: Newton's method must settle in {_MAX_STEPS} steps."
         " Give a larger penalty."
     )
 
@@ -257,9 +267,9 @@ def _standard(
     scale = np.abs(X - shift).max(axis=0)
     scale = np.where(scale == 0, 1.0, scale)
     check(
-        bool(((scale > 1 / LIMIT) & (scale < LIMIT)).all()),
+        bool(((scale > 1 / _LIMIT) & (scale < _LIMIT)).all()),
         f"{who}: X",
-        f"have columns that spread over {1 / LIMIT:g} to {LIMIT:g}, or not at all",
+        f"have columns that spread over {1 / _LIMIT:g} to {_LIMIT:g}, or not at all",
         scale,
         "Measure in other units.",
     )
@@ -303,9 +313,9 @@ def _check_data(
         "For labels −1 and +1, pass (y + 1) // 2.",
     )
     check(
-        bool(0 <= penalty < LIMIT),
+        bool(0 <= penalty < _LIMIT),
         f"{who}: penalty",
-        f"be not negative, and less than {LIMIT:g}",
+        f"be not negative, and less than {_LIMIT:g}",
         penalty,
     )
     return len(labels)

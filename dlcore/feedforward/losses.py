@@ -18,6 +18,17 @@ from dlcore.checks import check
 from dlcore.connectionism.neurons import sigmoid
 from dlcore.feedforward.activations import log_softmax, softmax
 
+__all__ = [
+    "Loss",
+    "absolute",
+    "binary_cross_entropy",
+    "cross_entropy",
+    "huber",
+    "one_hot",
+    "poisson",
+    "squared",
+]
+
 
 @dataclass(frozen=True, eq=False)
 class Loss:

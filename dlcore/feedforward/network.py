@@ -28,6 +28,21 @@ from dlcore.feedforward.activations import Activation, Function, identity
 from dlcore.feedforward.initialization import Shape, he, normal
 from dlcore.feedforward.losses import Loss
 
+__all__ = [
+    "ROWS",
+    "Concat",
+    "Dense",
+    "Gradients",
+    "Inputs",
+    "Network",
+    "Outputs",
+    "Residual",
+    "Sums",
+    "initialize",
+    "layered",
+    "mlp",
+]
+
 Inputs: TypeAlias = Float[ndarray, "s n"]
 Sums: TypeAlias = Float[ndarray, "s m"]
 Outputs: TypeAlias = Float[ndarray, "s k"]

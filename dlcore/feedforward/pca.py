@@ -14,6 +14,8 @@ from dlcore.checks import (
     check_whole,
 )
 
+__all__ = ["PCA", "pca"]
+
 
 @dataclass(frozen=True, eq=False)
 class PCA:

@@ -10,9 +10,11 @@ from dlcore.checks import check, check_finite
 from dlcore.feedforward.network import Network
 from dlcore.feedforward.regions import check_relu
 
-LEVEL = 1e-12  # a sum up to this part of its largest value is taken for zero
-STRAIGHT = 1e-9  # a change of slope up to this part of it is taken for none
-ROUND = 1e-13  # a change of height up to this part of its terms is none
+__all__ = ["ReluSum", "breakpoints", "relu_sum"]
+
+_LEVEL = 1e-12  # a sum up to this part of its largest value is taken for zero
+_STRAIGHT = 1e-9  # a change of slope up to this part of it is taken for none
+_ROUND = 1e-13  # a change of height up to this part of its terms is none
 
 
 class ReluSum(NamedTuple):
@@ -104,7 +106,7 @@ def _with_zeros(
     t: Float[ndarray, "k"], Z: Float[ndarray, "k m"]
 ) -> tuple[Float[ndarray, "k2"], Float[ndarray, "k2 m"]]:
     """Add the knots at which one of the piecewise linear functions is zero."""
-    Z = np.where(np.abs(Z) <= LEVEL * np.abs(Z).max(axis=0), 0.0, Z)
+    Z = np.where(np.abs(Z) <= _LEVEL * np.abs(Z).max(axis=0), 0.0, Z)
     before, unit = np.nonzero(Z[:-1] * Z[1:] < 0)
     z0, z1 = Z[before, unit], Z[before + 1, unit]
     zero = t[before] + z0 / (z0 - z1) * (t[before + 1] - t[before])
@@ -123,7 +125,7 @@ def _bends(
     step = np.diff(t)[:, None]
     slopes = np.diff(Y, axis=0) / step
     size = np.abs(slopes)
-    doubt = STRAIGHT * size + ROUND * (scale + size) / step
+    doubt = _STRAIGHT * size + _ROUND * (scale + size) / step
     change = np.abs(np.diff(slopes, axis=0))
     bent = (change > doubt[:-1] + doubt[1:]).any(axis=1)
     keep = np.concatenate([[True], bent, [True]])

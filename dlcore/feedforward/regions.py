@@ -21,12 +21,25 @@ from dlcore.checks import check, check_finite, check_matrix, check_whole
 from dlcore.feedforward.activations import identity, relu
 from dlcore.feedforward.network import Dense, Network, layered
 
-Plane: TypeAlias = tuple[Fraction, ...]  # weights and bias, first weight 1
+__all__ = [
+    "MAX_CELLS",
+    "ROUND",
+    "Cell",
+    "cells",
+    "check_relu",
+    "count_regions",
+    "folding_bound",
+    "folding_network",
+    "patterns",
+    "zaslavsky",
+]
 
-THIN = 1e-10  # a cell thinner than this part of the box is no cell
+_Plane: TypeAlias = tuple[Fraction, ...]  # weights and bias, first weight 1
+
+_THIN = 1e-10  # a cell thinner than this part of the box is no cell
 ROUND = 1e-13  # a sum up to this part of its terms is taken for rounding
 MAX_CELLS = 50_000
-MAX_VERTICES = 100_000
+_MAX_VERTICES = 100_000
 
 
 def zaslavsky(m: int, n: int) -> int:
@@ -108,7 +121,7 @@ def cells(network: Network, box: tuple[float, float, float, float]) -> list[Cell
         box,
     )
     corners = [(left, bottom), (right, bottom), (right, top), (left, top)]
-    thin = THIN * max(right - left, top - bottom)
+    thin = _THIN * max(right - left, top - bottom)
     found = [Cell(np.array(corners, float), np.zeros(0, bool), np.eye(2), np.zeros(2))]
     for layer in hidden:
         pieces = (p for cell in found for p in _cut(cell, layer.W, layer.b, thin))
@@ -159,9 +172,9 @@ def folding_network(m: int, n: int, L: int, rng: Generator) -> Network:
     """
     folding_bound(m, n, L)  # refuses what it refuses
     check(
-        comb(m, n) <= MAX_VERTICES,
+        comb(m, n) <= _MAX_VERTICES,
         "folding_network: m and n",
-        f"have at most {MAX_VERTICES:,} subsets of n hyperplanes",
+        f"have at most {_MAX_VERTICES:,} subsets of n hyperplanes",
         f"{m} and {n}",
     )
     p = m // n
@@ -194,9 +207,9 @@ def check_relu(who: str, network: Network) -> None:
     )
 
 
-def _planes(rows: list[list[Fraction]]) -> list[Plane]:
+def _planes(rows: list[list[Fraction]]) -> list[_Plane]:
     """Scale the first weight to 1; drop rows without weights, and repetitions."""
-    found: dict[Plane, None] = {}
+    found: dict[_Plane, None] = {}
     for *w, b in rows:
         first = next((a for a in w if a), None)
         if first is not None:
@@ -204,11 +217,11 @@ def _planes(rows: list[list[Fraction]]) -> list[Plane]:
     return list(found)
 
 
-def _count(planes: list[Plane]) -> int:
+def _count(planes: list[_Plane]) -> int:
     return 1 + sum(_count(_restrict(planes[:k], H)) for k, H in enumerate(planes))
 
 
-def _restrict(planes: list[Plane], H: Plane) -> list[Plane]:
+def _restrict(planes: list[_Plane], H: _Plane) -> list[_Plane]:
     """Intersect hyperplanes with ``H``, by solving it for its first coordinate."""
     j = H.index(1)
     return _planes(

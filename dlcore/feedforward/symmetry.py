@@ -14,8 +14,10 @@ from dlcore.checks import check, check_whole
 from dlcore.feedforward.activations import identity, leaky_relu, relu, tanh
 from dlcore.feedforward.network import Dense, Network
 
-HOMOGENEOUS = (identity, relu, leaky_relu)  # phi(d z) = d phi(z) for d > 0
-ODD = (identity, tanh)  # phi(-z) = -phi(z)
+__all__ = ["is_permutation", "permute_hidden", "scale_hidden"]
+
+_HOMOGENEOUS = (identity, relu, leaky_relu)  # phi(d z) = d phi(z) for d > 0
+_ODD = (identity, tanh)  # phi(-z) = -phi(z)
 
 
 def is_permutation(P: Float[ndarray, "m k"]) -> bool:
@@ -70,8 +72,8 @@ def scale_hidden(network: Network, layer: int, d: Float[ndarray, "m"]) -> Networ
         "be finite and not zero",
         d,
     )
-    commutes = (bool((d > 0).all()) or here.phi in ODD) and (
-        bool((np.abs(d) == 1).all()) or here.phi in HOMOGENEOUS
+    commutes = (bool((d > 0).all()) or here.phi in _ODD) and (
+        bool((np.abs(d) == 1).all()) or here.phi in _HOMOGENEOUS
     )
     check(
         commutes,

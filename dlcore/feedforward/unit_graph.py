@@ -14,6 +14,8 @@ from numpy import ndarray
 from dlcore.checks import check
 from dlcore.feedforward.activations import Activation
 
+__all__ = ["depths", "evaluate", "layout"]
+
 
 def depths(edges: Iterable[tuple[str, str]]) -> dict[str, int]:
     r"""Return the layer of each unit: the length of the longest path that ends there.

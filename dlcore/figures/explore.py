@@ -34,13 +34,26 @@ from PIL import Image
 
 from dlcore.checks import check
 
+__all__ = [
+    "DESCRIPTION",
+    "FRAMES",
+    "FRAME_SCALE",
+    "MAX_SIDE",
+    "PALETTE",
+    "Draw",
+    "Explorer",
+    "Value",
+    "explore",
+    "in_few_colours",
+]
+
 Value: TypeAlias = float | str
 Draw: TypeAlias = Callable[..., Figure | Axes]
 
 FRAME_SCALE = 1.5  # pixels per CSS pixel: sharp on most screens, yet small
 PALETTE = 256  # colours per figure; drawings look the same and weigh a third
-APART = 6  # what colours that are kept differ by, of 255, in some channel
-PLAY_MS = 800  # time per frame of an animation
+_APART = 6  # what colours that are kept differ by, of 255, in some channel
+_PLAY_MS = 800  # time per frame of an animation
 MAX_SIDE = 16_383  # pixels of a WebP picture, to which a sheet is turned
 
 DESCRIPTION = "application/vnd.dlcore.explore+json"  # what the figure is
@@ -194,7 +207,7 @@ class Explorer:
                 }
                 for name, values in self.values.items()
             ],
-            "play": PLAY_MS if self.play else None,
+            "play": _PLAY_MS if self.play else None,
         }
 
     def widget(self) -> Any:
@@ -226,7 +239,7 @@ class Explorer:
             at = [*map(self._is_menu, self.values)].index(False)
             slider = rows[at]
             last = len(slider.options) - 1
-            player = widgets.Play(value=slider.index, max=last, interval=PLAY_MS)
+            player = widgets.Play(value=slider.index, max=last, interval=_PLAY_MS)
             widgets.link((player, "value"), (slider, "index"))
             rows[at] = widgets.HBox([player, slider])
         return widgets.VBox([view, *rows])
@@ -325,7 +338,7 @@ def in_few_colours(images: list[Image.Image]) -> list[Image.Image]:
     kept: list[int] = []
     for at in np.argsort(-counts, kind="stable")[: 50 * PALETTE]:
         differences = np.abs(levels[kept] - levels[at]).max(axis=1)
-        if len(kept) < PALETTE and (differences >= APART).all():
+        if len(kept) < PALETTE and (differences >= _APART).all():
             kept.append(int(at))
     table = np.zeros(1 << 24, dtype=np.uint8)  # of the nearest colour that is kept
     for part in np.array_split(np.arange(len(colours)), len(colours) // 4096 + 1):

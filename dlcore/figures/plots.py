@@ -16,6 +16,29 @@ from numpy import ndarray
 
 from dlcore.checks import check, check_whole
 
+__all__ = [
+    "INK",
+    "MINUS",
+    "PLUS",
+    "SIDES",
+    "SIGNED",
+    "plot_arrow",
+    "plot_boundary",
+    "plot_descent",
+    "plot_graph",
+    "plot_grey",
+    "plot_network",
+    "plot_neuron",
+    "plot_points",
+    "plot_polygons",
+    "plot_signed",
+    "plot_simplex",
+    "plot_timeline",
+    "plot_volumes",
+    "square",
+    "use_book_style",
+]
+
 PLUS, MINUS = "#0072B2", "#D55E00"  # the colours of the labels +1 and −1
 INK = "0.1"
 SIDES = ListedColormap([MINUS, PLUS])

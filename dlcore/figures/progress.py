@@ -8,10 +8,12 @@ from IPython.core.getipython import get_ipython
 from IPython.display import display
 from ipywidgets import IntProgress
 
-Item = TypeVar("Item")
+__all__ = ["progress"]
+
+_Item = TypeVar("_Item")
 
 
-def progress(items: Iterable[Item], what: str) -> Iterator[Item]:
+def progress(items: Iterable[_Item], what: str) -> Iterator[_Item]:
     """Yield the items, with a bar that goes away at the end.
 
     It needs to know how many there are, and is shown in a live notebook only: neither in scripts, nor where notebooks are
