@@ -5,10 +5,10 @@ import re
 import numpy as np
 import pytest
 import torch
-from draws import seeds, signs
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
+from strategies import seeds, signs
 
 from dlcore.connectionism import hopfield
 from dlcore.connectionism.dense_memory import (

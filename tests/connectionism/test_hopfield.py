@@ -5,10 +5,10 @@ import re
 
 import numpy as np
 import pytest
-from draws import seeds, signs
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import erf
+from strategies import seeds, signs
 
 from dlcore.connectionism import hopfield
 from dlcore.connectionism.hopfield import Hopfield

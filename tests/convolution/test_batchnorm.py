@@ -3,9 +3,9 @@ import re
 
 import pytest
 import torch
-from draws import seeds
 from hypothesis import given
 from hypothesis import strategies as st
+from strategies import seeds
 
 from dlcore.convolution.batchnorm import BatchNorm2d
 from dlcore.optimization.autograd import Tensor

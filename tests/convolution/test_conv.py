@@ -3,9 +3,9 @@ import re
 import numpy as np
 import pytest
 import torch
-from draws import seeds
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from strategies import seeds
 from torch.nn import functional as F
 
 from dlcore.convolution.conv import (

@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 import scipy.ndimage
 import scipy.signal
-from draws import seeds
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.random import default_rng
 from numpy.testing import assert_allclose
+from strategies import seeds
 
 from dlcore.convolution.filters import (
     bar,

@@ -3,11 +3,11 @@ import pytest
 import scipy.linalg
 import scipy.signal
 import torch
-from draws import seeds
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import norm
+from strategies import seeds
 
 from dlcore.convolution.operators import (
     MODES,

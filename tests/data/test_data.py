@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from draws import seeds
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.random import default_rng
 from numpy.testing import assert_allclose
+from strategies import seeds
 
 from dlcore import data
 from dlcore.data import __main__ as command

@@ -4,9 +4,9 @@ from itertools import pairwise
 
 import pytest
 import torch
-from draws import seeds
 from hypothesis import given
 from hypothesis import strategies as st
+from strategies import seeds
 
 from dlcore.data.memory_tasks import adding, copying, spikes
 

@@ -3,13 +3,13 @@ from math import comb
 import numpy as np
 import pytest
 import torch
-from draws import seeds
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.integrate import quad
 from scipy.interpolate import BPoly
 from scipy.stats import chi
+from strategies import seeds
 
 from dlcore.feedforward.activations import relu, sigmoid, step, tanh
 from dlcore.feedforward.approximation import (

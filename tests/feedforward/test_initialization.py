@@ -5,11 +5,11 @@ import math
 import numpy as np
 import pytest
 import torch
-from draws import seeds
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.random import default_rng
 from scipy import stats
+from strategies import seeds
 
 from dlcore.feedforward.initialization import fans, he, lecun, normal, uniform, xavier
 

@@ -2,7 +2,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from draws import seeds
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
@@ -14,6 +13,7 @@ from sklearn.linear_model import (
     LinearRegression,
     QuantileRegressor,
 )
+from strategies import seeds
 
 from dlcore.feedforward.linear_regression import (
     design,

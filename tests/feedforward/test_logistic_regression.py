@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 import torch
-from draws import seeds
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
@@ -9,6 +8,7 @@ from scipy.optimize import brentq
 from scipy.special import expit
 from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
+from strategies import seeds
 
 from dlcore import data
 from dlcore.connectionism import perceptron

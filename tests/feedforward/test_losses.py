@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from draws import seeds
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy import special, stats
+from strategies import seeds
 
 from dlcore.feedforward.activations import softmax
 from dlcore.feedforward.losses import (

@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from draws import seeds
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.random import default_rng
 from numpy.testing import assert_allclose, assert_array_equal
+from strategies import seeds
 
 from dlcore.feedforward.activations import (
     gelu,

@@ -2,12 +2,12 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from draws import seeds
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.random import default_rng
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.interpolate import make_interp_spline
+from strategies import seeds
 
 from dlcore.feedforward.activations import relu, tanh
 from dlcore.feedforward.network import layered

@@ -2,12 +2,12 @@ from itertools import combinations, pairwise, product
 
 import numpy as np
 import pytest
-from draws import seeds
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.random import default_rng
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import linprog
+from strategies import seeds
 
 from dlcore.feedforward import regions
 from dlcore.feedforward.activations import relu, tanh

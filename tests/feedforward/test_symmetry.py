@@ -6,9 +6,9 @@ from math import factorial
 import numpy as np
 import pytest
 import torch
-from draws import seeds
 from hypothesis import given
 from hypothesis import strategies as st
+from strategies import seeds
 
 from dlcore.feedforward.activations import (
     identity,

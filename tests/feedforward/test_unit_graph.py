@@ -5,9 +5,9 @@ from itertools import pairwise, permutations
 
 import numpy as np
 import pytest
-from draws import seeds
 from hypothesis import given
 from hypothesis import strategies as st
+from strategies import seeds
 
 from dlcore.feedforward.activations import identity, relu, step, tanh
 from dlcore.feedforward.network import Dense, Network

@@ -4,10 +4,10 @@ import weakref
 import numpy as np
 import pytest
 import torch
-from draws import seeds
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from strategies import seeds
 
 from dlcore.optimization.autograd import (
     Tensor,

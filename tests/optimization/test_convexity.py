@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
-from draws import seeds
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.random import default_rng
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp
 from scipy.stats import norm
+from strategies import seeds
 
 from dlcore.optimization.convexity import (
     Segment,

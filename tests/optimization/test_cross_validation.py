@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
-from draws import seeds
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import KFold, LeaveOneOut, cross_val_score
+from strategies import seeds
 
 from dlcore.optimization.cross_validation import (
     cross_validate,

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 import torch
-from draws import seeds
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
+from strategies import seeds
 
 from dlcore.optimization.double_descent import expected_error, fourier_features
 

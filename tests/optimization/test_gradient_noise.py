@@ -3,10 +3,10 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 import torch
-from draws import seeds
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
+from strategies import seeds
 from torch.utils.data import DataLoader
 
 from dlcore.optimization.gradient_noise import (

@@ -3,12 +3,12 @@ import re
 import numpy as np
 import pytest
 import torch
-from draws import seeds
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.random import default_rng
 from numpy.testing import assert_allclose
 from scipy.optimize import approx_fprime, minimize, rosen, rosen_der, rosen_hess
+from strategies import seeds
 
 from dlcore.optimization import landscapes
 from dlcore.optimization.landscapes import (

@@ -3,10 +3,10 @@ import re
 import numpy as np
 import pytest
 import torch
-from draws import seeds
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
+from strategies import seeds
 
 from dlcore.optimization.autograd import Tensor
 from dlcore.optimization.modules import Parameter

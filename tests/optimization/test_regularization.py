@@ -2,12 +2,12 @@ from itertools import product
 
 import numpy as np
 import pytest
-from draws import seeds
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize_scalar
 from sklearn.linear_model import Lasso, Ridge
+from strategies import seeds
 
 from dlcore.feedforward.linear_regression import design, ols
 from dlcore.optimization.regularization import (

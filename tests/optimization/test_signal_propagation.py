@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 import torch
-from draws import seeds
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.random import default_rng
 from scipy import stats
+from strategies import seeds
 
 from dlcore.feedforward.activations import (
     CATALOGUE,

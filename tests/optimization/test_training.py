@@ -3,10 +3,10 @@ from copy import deepcopy
 import numpy as np
 import pytest
 import torch
-from draws import seeds
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from strategies import seeds
 
 from dlcore.optimization.autograd import Tensor, cross_entropy
 from dlcore.optimization.modules import Linear, Parameter, Sequential

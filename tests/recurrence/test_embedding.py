@@ -4,12 +4,12 @@ import math
 
 import pytest
 import torch
-from draws import seeds
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.metrics.pairwise import cosine_similarity
 from sklearn.neighbors import NearestNeighbors
+from strategies import seeds
 from torch import nn
 
 from dlcore.recurrence.cooccurrence import (

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 import torch
-from draws import seeds
 from hypothesis import given
 from hypothesis import strategies as st
+from strategies import seeds
 from torch.distributions import NegativeBinomial, Normal
 
 from dlcore.recurrence.forecast import (

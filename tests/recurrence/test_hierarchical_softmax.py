@@ -6,10 +6,10 @@ from math import log2
 import numpy as np
 import pytest
 import torch
-from draws import seeds
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
+from strategies import seeds
 
 from dlcore.recurrence.hierarchical_softmax import (
     HierarchicalSoftmax,

@@ -5,10 +5,10 @@ from math import pi
 import numpy as np
 import pytest
 import torch
-from draws import seeds
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.neighbors import NearestNeighbors
+from strategies import seeds
 
 from dlcore.recurrence.inner_product_search import (
     HyperplaneTables,

@@ -3,10 +3,10 @@ import re
 import numpy as np
 import pytest
 import torch
-from draws import seeds
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import signal, stats
+from strategies import seeds
 
 from dlcore.recurrence.linear_recurrence import (
     LRU,

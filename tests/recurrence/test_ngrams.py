@@ -6,10 +6,10 @@ from itertools import product
 
 import numpy as np
 import pytest
-from draws import seeds
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.feature_extraction.text import CountVectorizer
+from strategies import seeds
 
 from dlcore.recurrence.ngrams import Interpolated, Markov
 

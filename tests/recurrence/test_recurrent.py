@@ -3,9 +3,9 @@ import re
 import numpy as np
 import pytest
 import torch
-from draws import seeds
 from hypothesis import given
 from hypothesis import strategies as st
+from strategies import seeds
 from torch import nn
 from torch.func import functional_call
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence

@@ -6,9 +6,9 @@ from math import log
 import numpy as np
 import pytest
 import torch
-from draws import seeds
 from hypothesis import given
 from hypothesis import strategies as st
+from strategies import seeds
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
 from dlcore.recurrence.sampled_softmax import (

@@ -1,8 +1,8 @@
 import pytest
 import torch
-from draws import seeds
 from hypothesis import given
 from hypothesis import strategies as st
+from strategies import seeds
 
 from dlcore.recurrence.scan import scan, scan_doubling, scan_loop
 

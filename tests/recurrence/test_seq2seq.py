@@ -3,9 +3,9 @@ import re
 
 import pytest
 import torch
-from draws import seeds
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from strategies import seeds
 from torch import nn
 
 from dlcore.recurrence.decoding import beam_search, greedy

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 import torch
-from draws import seeds
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist, pdist, squareform
 from sklearn.manifold import TSNE
 from sklearn.manifold._t_sne import _kl_divergence
 from sklearn.manifold._utils import _binary_search_perplexity
+from strategies import seeds
 
 from dlcore.recurrence.tsne import (
     bandwidths,

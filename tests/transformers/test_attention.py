@@ -3,9 +3,9 @@ import re
 import pytest
 import torch
 import torch.nn.functional as F
-from draws import seeds
 from hypothesis import given
 from hypothesis import strategies as st
+from strategies import seeds
 from torch import nn
 
 from dlcore.transformers.attention import (

@@ -2,10 +2,10 @@ import re
 
 import pytest
 import torch
-from draws import seeds
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
+from strategies import seeds
 from twins import randomised, torch_encoder
 
 from dlcore.transformers.bert import (

@@ -2,9 +2,9 @@ import re
 
 import pytest
 import torch
-from draws import seeds
 from hypothesis import given
 from hypothesis import strategies as st
+from strategies import seeds
 from torch import nn
 from twins import randomised, torch_encoder
 

@@ -3,12 +3,12 @@ import re
 import numpy as np
 import pytest
 import torch
-from draws import seeds
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import quad
 from sklearn.linear_model import LinearRegression
 from sklearn.neighbors import KernelDensity, RadiusNeighborsRegressor
+from strategies import seeds
 
 from dlcore.transformers.kernel_regression import (
     KERNELS,

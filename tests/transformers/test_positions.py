@@ -3,9 +3,9 @@ import re
 import numpy as np
 import pytest
 import torch
-from draws import seeds
 from hypothesis import given
 from hypothesis import strategies as st
+from strategies import seeds
 
 from dlcore.transformers.positions import frequencies, rotary, shift, sinusoidal
 
