@@ -544,20 +544,12 @@ def without_wheel(python: str, tags: Iterable[str], pins: Iterable[str]) -> list
     left = [*pins]
     missing: list[str] = []
     command = [str(tool("python")), "-m", "pip", "install", "-qq", "--dry-run"]
-    command += [
-        "--target",
-        str(VENV / "none"),
-        "--no-deps",
-        "--only-binary=:all:",
-    ]
+    command += ["--target", str(VENV / "none"), "--no-deps", "--only-binary=:all:"]
     command += ["--python-version", python]
     command += [part for tag in tags for part in ("--platform", tag)]
     while True:
         done = subprocess.run(
-            [*command, *left],
-            env=surroundings(),
-            capture_output=True,
-            text=True,
+            [*command, *left], env=surroundings(), capture_output=True, text=True
         )
         if done.returncode == 0:
             return missing

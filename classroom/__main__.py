@@ -197,10 +197,7 @@ def _parser() -> argparse.ArgumentParser:
             added.add_argument("course", type=Path, metavar="COURSE")
         if assignment is not None:
             added.add_argument(
-                "assignment",
-                nargs=assignment or None,
-                metavar="ASSIGNMENT",
-                default="",
+                "assignment", nargs=assignment or None, metavar="ASSIGNMENT", default=""
             )
         return added
 

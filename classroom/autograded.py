@@ -86,10 +86,7 @@ def changed(release: NotebookNode, submission: Submission) -> dict[str, str]:
     answers: dict[str, str] = {}
     for cell in submission.cells:
         before = handed_out.get(cell.grade_id)
-        if before is not None and cell.source.strip() not in (
-            "",
-            before.strip(),
-        ):
+        if before is not None and cell.source.strip() not in ("", before.strip()):
             answers.setdefault(cell.grade_id, cell.source)
     own = _own_text(release, submission, handed_out)
     written = [

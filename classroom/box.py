@@ -241,12 +241,7 @@ class _Watch:
     """
 
     def __init__(
-        self,
-        pid: int,
-        limits: Limits,
-        end: float,
-        patience: float,
-        inside: bool,
+        self, pid: int, limits: Limits, end: float, patience: float, inside: bool
     ) -> None:
         self.pid = pid
         self.inside = inside

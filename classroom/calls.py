@@ -16,10 +16,7 @@ import socket
 import struct
 from collections.abc import Iterable, Sequence
 
-MACHINES = {
-    "x86_64": 0xC000003E,
-    "aarch64": 0xC00000B7,
-}  # as the kernel names them
+MACHINES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}  # as the kernel names them
 # The numbers of calls, on each of the machines.
 REFUSED = {
     "add_key": (248, 217),

@@ -141,11 +141,7 @@ def _dear(groups: dict[str, list[Handed]]) -> set[str]:
 
 
 def _settle(
-    roster: Roster,
-    assignment: str,
-    student: str,
-    files: list[Handed],
-    dear: bool,
+    roster: Roster, assignment: str, student: str, files: list[Handed], dear: bool
 ) -> Iterator[Collected]:
     """Take one notebook of a student, if there is one, and say what became of all."""
     if dear or len(files) > MAX_FILES:

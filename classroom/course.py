@@ -210,10 +210,7 @@ def _read_students(file: Path) -> list[dict[str, str]]:
         titles = text.partition("\n")[0]
         between = max(",;\t", key=titles.count)
         table = csv.DictReader(
-            io.StringIO(text),
-            delimiter=between,
-            skipinitialspace=True,
-            restval="",
+            io.StringIO(text), delimiter=between, skipinitialspace=True, restval=""
         )
         table.fieldnames = [_column(name) for name in table.fieldnames or []]
         rows = list(table)

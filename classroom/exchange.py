@@ -23,13 +23,7 @@ from nbgrader.utils import parse_utc
 from traitlets.config import Config
 
 from classroom.collecting import report
-from classroom.course import (
-    Course,
-    check_name,
-    check_unseen,
-    open_course,
-    quietly,
-)
+from classroom.course import Course, check_name, check_unseen, open_course, quietly
 from classroom.owners import Roster
 from classroom.submissions import (
     STAMP,

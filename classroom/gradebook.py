@@ -147,8 +147,7 @@ def sheets(gradebook: Gradebook, assignment: str) -> dict[str, Sheet]:
 def _within(rows: Query[Any], part: Any) -> Query[Any]:
     """Connect rows about parts of a notebook with the submission it belongs to."""
     return rows.join(SubmittedNotebook, part.notebook_id == SubmittedNotebook.id).join(
-        SubmittedAssignment,
-        SubmittedNotebook.assignment_id == SubmittedAssignment.id,
+        SubmittedAssignment, SubmittedNotebook.assignment_id == SubmittedAssignment.id
     )
 
 

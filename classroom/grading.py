@@ -45,15 +45,7 @@ from classroom.results import (
     load,
     save,
 )
-from classroom.running import (
-    SET_UP,
-    Budget,
-    Code,
-    Run,
-    Task,
-    mark_needed,
-    run,
-)
+from classroom.running import SET_UP, Budget, Code, Run, Task, mark_needed, run
 from classroom.submissions import write_whole
 from dlcore.assignment.judging import NOT_WRITTEN, Case, judge
 from dlcore.assignment.plain_data import Outcome
@@ -221,8 +213,7 @@ class Grader:
     def _finish(self, job: Job, future: Future[Run]) -> Result:
         """Judge what the runs have brought, and enter the best of them everywhere."""
         done = max(
-            [future.result(), *job.before],
-            key=lambda run: self._judge(job, run).score,
+            [future.result(), *job.before], key=lambda run: self._judge(job, run).score
         )
         result = self._judge(job, done)
         result.seconds = round(done.seconds, 2)

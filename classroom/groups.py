@@ -17,10 +17,7 @@ TREE = Path("/sys/fs/cgroup")
 OURS = Path("/proc/self/cgroup")
 ENTER = ["sh", "-c", 'echo $$ > "$0" && exec "$@"']  # a group, then a command
 # The files of a group, and what is written to them; not every kernel has the second.
-FIRST_VERSION = {
-    "memory.limit_in_bytes": "{}",
-    "memory.memsw.limit_in_bytes": "{}",
-}
+FIRST_VERSION = {"memory.limit_in_bytes": "{}", "memory.memsw.limit_in_bytes": "{}"}
 SECOND_VERSION = {"memory.max": "{}", "memory.swap.max": "0"}
 TRIES = 50  # to remove a group
 _numbers = itertools.count()

@@ -71,12 +71,7 @@ class Printer:
 
     def _start(self) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            [
-                sys.executable,
-                "-m",
-                "classroom.printer",
-                *map(str, self._limits),
-            ],
+            [sys.executable, "-m", "classroom.printer", *map(str, self._limits)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -119,10 +119,7 @@ class Reader:
 
 
 def examine(
-    course: Course,
-    assignment: str,
-    student: str,
-    reader: Reader | None = None,
+    course: Course, assignment: str, student: str, reader: Reader | None = None
 ) -> Submission:
     """Read the submission of a student, as far as it can be read."""
     if reader is None:

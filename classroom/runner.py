@@ -334,10 +334,7 @@ class Desk:
     """
 
     def __init__(self, tasks: list[str], outside: list[int]) -> None:
-        names = [
-            HEAD,
-            *(f"{state} {task}" for task in tasks for state in STATES),
-        ]
+        names = [HEAD, *(f"{state} {task}" for task in tasks for state in STATES)]
         pipes = {name: os.pipe() for name in names}
         self.ways = {name: pipe[1] for name, pipe in pipes.items()}
         self.replies, replies = os.pipe()

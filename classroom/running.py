@@ -18,16 +18,7 @@ from dlcore.assignment.plain_data import Json, Outcome, decode
 
 SET_UP = "the set-up"
 WORD = re.compile(r"[^\W\d]\w*")
-BINDING = (
-    "def ",
-    "class ",
-    "async ",
-    "import ",
-    "from ",
-    "for ",
-    "with ",
-    "global ",
-)
+BINDING = ("def ", "class ", "async ", "import ", "from ", "for ", "with ", "global ")
 RESTARTS = 3
 EXTRA = 0.5  # of the budget is also for cells that no answer needs
 STATES = 3  # at most, in which a function is called
@@ -211,8 +202,7 @@ def _run_cells(
 def _run_cell(box: Box, cell: Code, done: Run) -> None:
     """Run a cell, and note what it printed, or that it did not come back."""
     reply = _ask(
-        box,
-        {"cell": cell.name, "source": cell.source, "answers": cell.answers},
+        box, {"cell": cell.name, "source": cell.source, "answers": cell.answers}
     )
     if end := _ended(reply):
         done.cells[cell.place] = ("", _blame(end, cell.name, done))

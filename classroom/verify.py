@@ -18,14 +18,7 @@ from typing import Any
 import nbformat
 from nbformat import NotebookNode
 
-from classroom.assignment import (
-    VARIANTS,
-    Assignment,
-    Recipe,
-    is_test,
-    place,
-    role,
-)
+from classroom.assignment import VARIANTS, Assignment, Recipe, is_test, place, role
 from classroom.course import BOOK, start
 from classroom.release import release_read
 from dlcore.assignment.judging import Case, Verdict, judge

@@ -117,11 +117,7 @@ def read(file: Path) -> NotebookNode:
     try:
         notebook = nbformat.reads(text, as_version=4)
         nbformat.validate(notebook)
-    except (
-        nbformat.reader.NotJSONError,
-        nbformat.ValidationError,
-        Warning,
-    ) as error:
+    except (nbformat.reader.NotJSONError, nbformat.ValidationError, Warning) as error:
         raise ValueError(
             f"{file} is not a valid notebook. Save it again in JupyterLab (make lab), or "
             f"restore it: git checkout -- {file}\n{error}"

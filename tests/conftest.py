@@ -45,8 +45,7 @@ def checked(function=None, *, typechecker):
 # The hook must be in place before the first import of dlcore.
 jaxtyping.jaxtyped = checked
 jaxtyping.install_import_hook(
-    "dlcore",
-    "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))",
+    "dlcore", "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))"
 )
 matplotlib.use("Agg")
 settings.register_profile("repo", deadline=None, max_examples=25, derandomize=True)

@@ -289,12 +289,7 @@ def lists_only_pages(book: Book) -> Iterator[str]:
             yield f"_toc.yml lists {entry}, which does not exist. Write it or delete the line."
 
 
-ALL: list[Rule] = [
-    is_listed,
-    has_unique_labels,
-    names_no_machine,
-    speaks_plainly,
-]
+ALL: list[Rule] = [is_listed, has_unique_labels, names_no_machine, speaks_plainly]
 PAGE_RULES = [*ALL, states_nothing]
 NOTEBOOK_RULES = [
     *ALL,

@@ -13,12 +13,7 @@ import pytest
 from book_figures import describe, strip_comments
 from book_light import drop_plain_spans
 from bs4 import BeautifulSoup
-from nbformat.v4 import (
-    new_code_cell,
-    new_markdown_cell,
-    new_notebook,
-    new_output,
-)
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from PIL import Image
 from pydata_sphinx_theme.pygments import get_pygments_stylesheet
 
@@ -48,17 +43,9 @@ KERNEL = {
             {"alt": "A line that goes up."},
             "x",
         ),
-        (
-            "# alt: A line.\n# evidence: e\nx",
-            {"alt": "A line."},
-            "# evidence: e\nx",
-        ),
+        ("# alt: A line.\n# evidence: e\nx", {"alt": "A line."}, "# evidence: e\nx"),
         ("# alt: A line.", {"alt": "A line."}, ""),
-        (
-            "# evidence: e\n# alt: Too late.",
-            {},
-            "# evidence: e\n# alt: Too late.",
-        ),
+        ("# evidence: e\n# alt: Too late.", {}, "# evidence: e\n# alt: Too late."),
         ("x = 1\n# alt: Too late.", {}, "x = 1\n# alt: Too late."),
         ("# alternatively: x", {}, "# alternatively: x"),
     ],

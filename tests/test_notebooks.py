@@ -7,12 +7,7 @@ import pytest
 from book_pages import Book, Page, read, read_book
 from book_sheets import Sheet, figures
 from nbformat import NotebookNode
-from nbformat.v4 import (
-    new_code_cell,
-    new_markdown_cell,
-    new_notebook,
-    new_output,
-)
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from notebook_rules import (
     NOTEBOOK_RULES,
     PAGE_RULES,
@@ -208,10 +203,7 @@ BREAKS: dict[str, list[tuple[Change, str]]] = {
         (edit(DRAWN, "# figure: parabola", "# figure: square"), "Rename one"),
     ],
     "names_no_machine": [
-        (
-            edit(STATED, "for all", "file:///work/x for all"),
-            "text ('```{prf:theorem}",
-        ),
+        (edit(STATED, "for all", "file:///work/x for all"), "text ('```{prf:theorem}"),
         (edit(PRINTED, "9", "'/home/me/9'"), "print('/home/me/9')"),
         (edit(PRINTED, "9", r"'C:\\Users\\me'"), "Users"),
         (
@@ -221,21 +213,12 @@ BREAKS: dict[str, list[tuple[Change, str]]] = {
         (show(PRINTED, output({"text/html": "<a href='/root/9'>"})), "/root/9"),
     ],
     "speaks_plainly": [
-        (
-            edit(STATED, "Equal", "TODO: equal"),
-            "says 'TODO' in 'TODO: equal signs",
-        ),
+        (edit(STATED, "Equal", "TODO: equal"), "says 'TODO' in 'TODO: equal signs"),
         (edit(STATED, "Equal", "Delving deep, equal"), "Delving"),
-        (
-            edit(STATED, "Equal", "It is important\nto note: equal"),
-            "leave it out",
-        ),
+        (edit(STATED, "Equal", "It is important\nto note: equal"), "leave it out"),
     ],
     "uses_the_kernel": [
-        (
-            lambda n: n.metadata.kernelspec.update(name="mine"),
-            "has the kernel 'mine'",
-        ),
+        (lambda n: n.metadata.kernelspec.update(name="mine"), "has the kernel 'mine'"),
         (lambda n: n.metadata.pop("kernelspec"), "Choose Python 3"),
     ],
     "opens_with_aims": [
@@ -246,41 +229,23 @@ BREAKS: dict[str, list[tuple[Change, str]]] = {
         (move(STATED, 0), "opens without '# Title'"),
     ],
     "is_executed": [
-        (
-            lambda n: n.cells[PRINTED].update(execution_count=None),
-            "count None, not 4",
-        ),
-        (
-            lambda n: n.cells[CHECKED].update(execution_count=7),
-            f"notebooks NB={PATH}",
-        ),
+        (lambda n: n.cells[PRINTED].update(execution_count=None), "count None, not 4"),
+        (lambda n: n.cells[CHECKED].update(execution_count=7), f"notebooks NB={PATH}"),
     ],
     "stores_no_trouble": [
         (
             show(PRINTED, new_output("error", ename="KeyError")),
             "stores an error, KeyEr",
         ),
-        (
-            show(PRINTED, stream("stderr", "old\n")),
-            "3 ('print(9)') stores a warning",
-        ),
+        (show(PRINTED, stream("stderr", "old\n")), "3 ('print(9)') stores a warning"),
     ],
     "supports_its_statements": [
-        (
-            both(edit(STATED, ":label: squares\n", ""), drop(CHECKED)),
-            "has no label",
-        ),
+        (both(edit(STATED, ":label: squares\n", ""), drop(CHECKED)), "has no label"),
         (drop(CHECKED), "begins with the line: # evidence: squares"),
         (move(CHECKED, STATED), "theorem 'squares' has no evidence"),
-        (
-            edit(STATED, "{prf:proof}", "{note}"),
-            "theorem 'squares' is neither proved",
-        ),
+        (edit(STATED, "{prf:proof}", "{note}"), "theorem 'squares' is neither proved"),
         (edit(STATED, "Equal signs give plus.", ""), "nor cited"),
-        (
-            edit(STATED, ":::{prf:proof}", f"{CITED}:::{{prf:proof}}"),
-            "nor cited",
-        ),
+        (edit(STATED, ":::{prf:proof}", f"{CITED}:::{{prf:proof}}"), "nor cited"),
         (
             edit(STATED, "```{prf:def", f"{CITED}```{{prf:def"),
             "'known' has no evidence",
@@ -291,18 +256,12 @@ BREAKS: dict[str, list[tuple[Change, str]]] = {
             edit(CHECKED, "assert", "b ="),
             "code cell 1 ('# evidence: squares') asserts not",
         ),
-        (
-            comment("# evidence: cubes\nassert a", PRINTED),
-            "no statement has the label",
-        ),
+        (comment("# evidence: cubes\nassert a", PRINTED), "no statement has the label"),
         (
             comment("a = 1\n# evidence: squares", PRINTED),
             "in the first line, as # evid",
         ),
-        (
-            tag("raises-exception", CHECKED),
-            "evidence that nbval does not check",
-        ),
+        (tag("raises-exception", CHECKED), "evidence that nbval does not check"),
         (tag("nbval-skip", CHECKED), "Remove its tag"),
     ],
     "ignores_few_outputs": [
@@ -321,20 +280,14 @@ BREAKS: dict[str, list[tuple[Change, str]]] = {
         (edit(DRAWN, "# caption: Squares.\n", ""), "write both"),
         (edit(DRAWN, "# figure", "x = 1\n# figure"), "above everything else"),
         (show(DRAWN, output(PICTURE)), "describes one figure and shows 2"),
-        (
-            lambda n: n.cells[DRAWN].outputs.clear(),
-            "describes one figure and shows 0",
-        ),
+        (lambda n: n.cells[DRAWN].outputs.clear(), "describes one figure and shows 0"),
         (
             show(PRINTED, output({"image/svg+xml": "<svg/>"})),
             "('print(9)') shows a pict",
         ),
     ],
     "has_short_cells": [
-        (
-            comment("x = 1\n\n" * 30, PRINTED),
-            "code cell 3 ('x = 1') has 31 lines",
-        ),
+        (comment("x = 1\n\n" * 30, PRINTED), "code cell 3 ('x = 1') has 31 lines")
     ],
     "has_something_to_move": [
         (
@@ -354,10 +307,7 @@ BREAKS: dict[str, list[tuple[Change, str]]] = {
         ),
     ],
     "stays_within_its_budget": [
-        (
-            lambda n: n.metadata.pop("cost"),
-            "is not stored. Run: make notebooks",
-        ),
+        (lambda n: n.metadata.pop("cost"), "is not stored. Run: make notebooks"),
         (
             lambda n: n.metadata.cost.update(seconds=61),
             "takes 61 s of one core, more than 60",
@@ -371,10 +321,7 @@ BREAKS: dict[str, list[tuple[Change, str]]] = {
         ),
     ],
     "says_how_to_install": [
-        (
-            edit(MOVED, "[torch]", ""),
-            "start the first code cell with: # inst",
-        ),
+        (edit(MOVED, "[torch]", ""), "start the first code cell with: # inst"),
         (comment("# install: pip install x", PRINTED), "Remove it"),
     ],
 }
@@ -439,11 +386,7 @@ def test_label_may_not_be_used_on_another_page_either():
     [
         edit(STATED, ":::{prf:proof}", ":::{admonition} Proof\n:class: dropdown"),
         edit(STATED, ":::{prf:proof}", ":::{dropdown} Proof of the theorem"),
-        edit(
-            STATED,
-            ":::{prf:proof}\nEqual",
-            "````{toggle}\n```{prf:proof}\nEqual",
-        ),
+        edit(STATED, ":::{prf:proof}\nEqual", "````{toggle}\n```{prf:proof}\nEqual"),
         edit(STATED, "for all $a$", "for all $a$ {cite:p}`who2000`"),
         both(edit(CHECKED, "# ev", f"{ALT}# ev"), show(CHECKED, output(PICTURE))),
         edit(TEXT, "# Squares", "(sec-squares)=\n# Squares"),

@@ -222,11 +222,7 @@ MAC = LINUX | {
     "macos": "14.0",
     "libc": ("", ""),
 }
-WINDOWS = LINUX | {
-    "build": "win-amd64",
-    "machine": "AMD64",
-    "libc": ("", ""),
-}
+WINDOWS = LINUX | {"build": "win-amd64", "machine": "AMD64", "libc": ("", "")}
 
 
 @pytest.mark.parametrize(
@@ -255,20 +251,14 @@ def test_machines_that_can(facts):
             r"^Python 3\.11 to 3\.14 is needed; '.*' is Python 3\.9\.2\.\nUse another one:"
             r" python3\.11 tasks\.py book, or: make book PYTHON=python3\.11$",
         ),
-        (
-            WINDOWS | {"version": (3, 15, 0)},
-            "to 3.14 is needed; .* Python 3.15.0",
-        ),
+        (WINDOWS | {"version": (3, 15, 0)}, "to 3.14 is needed; .* Python 3.15.0"),
         (LINUX | {"version": (2, 7, 18)}, "is Python 2.7.18"),
         (WINDOWS | {"bits": 32, "build": "win32"}, "A Python for 64 bits"),
         (MAC | {"machine": "x86_64"}, "Apple silicon is needed, .* Intel"),
         (MAC | {"macos": "13.7.8"}, "macOS 14 or newer .* for macOS 13.7.8"),
         (WINDOWS | {"build": "win-arm64"}, "for x64 .* Windows on ARM"),
         (LINUX | {"machine": "riscv64"}, "x86_64 or aarch64 .* for riscv64"),
-        (
-            LINUX | {"libc": ("glibc", "2.17")},
-            "glibc 2.28 or newer .* glibc 2.17",
-        ),
+        (LINUX | {"libc": ("glibc", "2.17")}, "glibc 2.28 or newer .* glibc 2.17"),
         (LINUX | {"libc": ("", "")}, r"glibc 2.28 or newer .* for musl\.$"),
     ],
 )

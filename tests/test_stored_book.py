@@ -189,11 +189,7 @@ def test_failing_cell_is_reported_with_notebook_and_remedy(source, reason, tmp_p
 
 
 def test_missing_notebook_is_named(tmp_path):
-    command = [
-        sys.executable,
-        EXTENSIONS / "run_notebooks.py",
-        tmp_path / "typo.ipynb",
-    ]
+    command = [sys.executable, EXTENSIONS / "run_notebooks.py", tmp_path / "typo.ipynb"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 1
     assert done.stderr == f"There is no notebook {tmp_path / 'typo.ipynb'}.\n"

@@ -52,11 +52,7 @@ def make(*arguments: str, folder: Path = ROOT) -> str:
     """Return what make says, as if no other make had started the tests."""
     ours = {k: v for k, v in os.environ.items() if not k.startswith("M")}
     done = subprocess.run(
-        ["make", *arguments],
-        cwd=folder,
-        env=ours,
-        capture_output=True,
-        text=True,
+        ["make", *arguments], cwd=folder, env=ours, capture_output=True, text=True
     )
     return done.stdout + done.stderr
 
@@ -190,14 +186,7 @@ def test_the_port_can_be_chosen(ran, monkeypatch, arguments, variables, port):
 
 def test_only_processes_that_share_the_cores_have_one_thread(ran):
     threads = {}
-    for name in (
-        "notebooks",
-        "notebooks-test",
-        "package",
-        "bench",
-        "lab",
-        "book",
-    ):
+    for name in ("notebooks", "notebooks-test", "package", "bench", "lab", "book"):
         tasks.main([name])
         threads[name] = ran[-1][1].get("threads")
     assert threads == {

@@ -100,11 +100,7 @@ print((y * (X @ found.w[-1] + found.b[-1]) > 0).all())
 
 @pytest.mark.parametrize(
     "module",
-    [
-        "optimization.data_parallel",
-        "recurrence.forecast",
-        "transformers.attention",
-    ],
+    ["optimization.data_parallel", "recurrence.forecast", "transformers.attention"],
 )
 def test_the_other_modules_say_what_to_install(unpacked, module):
     done = without_torch(unpacked, f"import dlcore.{module}")

@@ -11,14 +11,7 @@ import zlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from dlcore.assignment.judging import (
-    NOT_WRITTEN,
-    Case,
-    Task,
-    Verdict,
-    judge,
-    show,
-)
+from dlcore.assignment.judging import NOT_WRITTEN, Case, Task, Verdict, judge, show
 from dlcore.assignment.plain_data import Outcome, call, decode
 from dlcore.checks import check
 
@@ -39,10 +32,7 @@ def unpack(text: str) -> dict[str, tuple[Task, list[list[Case]]]]:
         return {}
     tasks = json.loads(zlib.decompress(base64.b85decode(text)))
     return {
-        name: (
-            Task(*task),
-            [[_case(*case) for case in cases] for cases in variants],
-        )
+        name: (Task(*task), [[_case(*case) for case in cases] for cases in variants])
         for name, (task, variants) in tasks.items()
     }
 

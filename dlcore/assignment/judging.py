@@ -137,8 +137,7 @@ def compare(want: Any, got: Any, rtol: float | None = None) -> Difference | None
     if not _same_form(want, got):
         hint = " Is a return missing?" if got is None else ""
         return Difference(
-            f"The answer must be {_describe(want)}.",
-            f"It is {_describe(got)}.{hint}",
+            f"The answer must be {_describe(want)}.", f"It is {_describe(got)}.{hint}"
         )
     if isinstance(want, ndarray | Tensor):
         return _compare_numbers(_values(want), _values(got), rtol)
@@ -196,9 +195,7 @@ def _recognise(task: Task, cases: Sequence[Case], outcomes: Sequence[Outcome]) -
     def gives(mistake: str) -> bool:
         return all(
             _same_outcome(
-                case.mistakes.get(mistake, Outcome(case.answer)),
-                outcome,
-                task.rtol,
+                case.mistakes.get(mistake, Outcome(case.answer)), outcome, task.rtol
             )
             for case, outcome in zip(cases, outcomes, strict=True)
         )

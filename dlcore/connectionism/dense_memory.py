@@ -133,12 +133,7 @@ def _check_modern(
         f"shapes {x.shape} and {X.shape}",
     )
     check_finite("modern memory: x and patterns", x, X)
-    check(
-        0 < beta < np.inf,
-        "modern memory: beta",
-        "be positive and finite",
-        beta,
-    )
+    check(0 < beta < np.inf, "modern memory: beta", "be positive and finite", beta)
 
 
 def _power(z: Float[ndarray, "*shape"], k: int) -> Float[ndarray, "*shape"]:

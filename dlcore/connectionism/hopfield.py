@@ -277,12 +277,7 @@ def _as_states(
 ) -> Float[ndarray, "*batch n"]:
     """Return the states as an array; refuse what is not ±1 or has not ``n`` units."""
     x = np.asarray(x, dtype=float)
-    check(
-        x.ndim > 0 and x.shape[-1] == n,
-        what,
-        f"have {n} units",
-        f"shape {x.shape}",
-    )
+    check(x.ndim > 0 and x.shape[-1] == n, what, f"have {n} units", f"shape {x.shape}")
     check(
         bool((np.abs(x) == 1).all()),
         what,

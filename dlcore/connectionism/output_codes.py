@@ -9,13 +9,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from numpy import ndarray
 
-from dlcore.checks import (
-    check,
-    check_columns,
-    check_finite,
-    check_matrix,
-    check_whole,
-)
+from dlcore.checks import check, check_columns, check_finite, check_matrix, check_whole
 from dlcore.connectionism.neurons import MAX_BITS, all_inputs, sign
 from dlcore.connectionism.perceptron import separate
 

@@ -63,10 +63,7 @@ def hesse(w: Float[ndarray, "n"], b: float) -> tuple[Float[ndarray, "n"], float]
 
 
 def signed_distance(
-    w: Float[ndarray, "n"],
-    b: float,
-    X: Float[ndarray, "s n"],
-    y: Float[ndarray, "s"],
+    w: Float[ndarray, "n"], b: float, X: Float[ndarray, "s n"], y: Float[ndarray, "s"]
 ) -> Float[ndarray, "s"]:
     r"""Return :math:`y (w \cdot x + b) / \|w\|`: positive where the answer is right."""
     _check_data(X, y)
@@ -74,10 +71,7 @@ def signed_distance(
 
 
 def margin(
-    w: Float[ndarray, "n"],
-    b: float,
-    X: Float[ndarray, "s n"],
-    y: Float[ndarray, "s"],
+    w: Float[ndarray, "n"], b: float, X: Float[ndarray, "s n"], y: Float[ndarray, "s"]
 ) -> float:
     """Return the smallest signed distance: positive if every answer is right."""
     return float(signed_distance(w, b, X, y).min())
@@ -437,11 +431,5 @@ def _split(v: Float[ndarray, "m"], bias: bool) -> tuple[Float[ndarray, "n"], flo
 
 def _length(who: str, w: Float[ndarray, "n"]) -> float:
     length = float(np.linalg.norm(w))
-    check(
-        length > 0,
-        f"{who}: w",
-        "not be zero",
-        w,
-        "A zero vector has no direction.",
-    )
+    check(length > 0, f"{who}: w", "not be zero", w, "A zero vector has no direction.")
     return length

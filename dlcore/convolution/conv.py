@@ -266,10 +266,7 @@ def _check_conv(
     )
     same = {t.dtype for t in (x, W, b) if t is not None}
     check(
-        len(same) == 1,
-        "conv2d: x, W and b",
-        "have one dtype",
-        sorted(map(str, same)),
+        len(same) == 1, "conv2d: x, W and b", "have one dtype", sorted(map(str, same))
     )
     check(
         x.is_floating_point(),
@@ -296,12 +293,7 @@ def _check_axes(who: str, x: Tensor, W: Tensor, of_x: str, of_W: str) -> None:
     for name, t, axes in (("x", x, of_x), ("W", W, of_W)):
         what, count = f"{who}: {name}", len(axes.split())
         check(t.ndim == count, what, f"have the axes ({axes})", _of(t))
-        check(
-            0 not in t.shape[1:],
-            what,
-            f"have no empty axis of ({axes})",
-            _of(t),
-        )
+        check(0 not in t.shape[1:], what, f"have no empty axis of ({axes})", _of(t))
 
 
 def check_pictures(what: str, x: Tensor) -> None:

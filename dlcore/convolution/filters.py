@@ -111,11 +111,7 @@ def sobel(axis: int) -> Float[ndarray, "3 3"]:
 
 
 def gabor(
-    theta: float,
-    wavelength: float,
-    sigma: float,
-    size: int,
-    phase: float = 0.0,
+    theta: float, wavelength: float, sigma: float, size: int, phase: float = 0.0
 ) -> Float[ndarray, "k k"]:
     r"""Return a wave under a bell, which answers to stripes of one direction.
 

@@ -198,11 +198,7 @@ class PreActivation(nn.Module):
     """
 
     def __init__(
-        self,
-        channels: int,
-        *,
-        norm: bool = True,
-        generator: Generator | None = None,
+        self, channels: int, *, norm: bool = True, generator: Generator | None = None
     ) -> None:
         super().__init__()
         layers: list[nn.Module] = []
@@ -227,11 +223,7 @@ class DenseBlock(nn.Module):
     """
 
     def __init__(
-        self,
-        inputs: int,
-        growth: int,
-        layers: int,
-        generator: Generator | None = None,
+        self, inputs: int, growth: int, layers: int, generator: Generator | None = None
     ) -> None:
         super().__init__()
         check_whole("DenseBlock: layers", layers, 1)

@@ -22,15 +22,7 @@ __all__ = [
 
 FIRST, LAST = date(1969, 1, 1), date(2068, 12, 31)
 
-DAYS = [
-    "Monday",
-    "Tuesday",
-    "Wednesday",
-    "Thursday",
-    "Friday",
-    "Saturday",
-    "Sunday",
-]
+DAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
 MONTHS = [
     "January",
     "February",
@@ -45,20 +37,7 @@ MONTHS = [
     "November",
     "December",
 ]
-ROMAN = [
-    "I",
-    "II",
-    "III",
-    "IV",
-    "V",
-    "VI",
-    "VII",
-    "VIII",
-    "IX",
-    "X",
-    "XI",
-    "XII",
-]
+ROMAN = ["I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII"]
 
 
 def ordinal(n: int) -> str:

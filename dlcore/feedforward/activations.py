@@ -136,9 +136,7 @@ def _check_scores(who: str, z: ndarray) -> None:
     )
 
 
-def logsumexp(
-    z: Float[ndarray, "*batch classes"],
-) -> Float[ndarray, "*batch 1"]:
+def logsumexp(z: Float[ndarray, "*batch classes"]) -> Float[ndarray, "*batch 1"]:
     r"""Return :math:`\log \sum_c e^{z_c}` over the last axis, which stays as one column.
 
     The largest score is taken out first, :math:`z_{\max} + \log \sum_c e^{z_c -

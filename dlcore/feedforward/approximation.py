@@ -18,12 +18,7 @@ from scipy.optimize import linprog
 from scipy.special import gammaln
 from scipy.stats import binom
 
-from dlcore.checks import (
-    check,
-    check_finite,
-    check_matrix,
-    check_whole,
-)
+from dlcore.checks import check, check_finite, check_matrix, check_whole
 from dlcore.feedforward.activations import Function, sigmoid, step, tanh
 from dlcore.feedforward.network import Network, layered
 
@@ -187,17 +182,9 @@ def bernstein(f: Function, k: int, x: Float[ndarray, "s"]) -> Float[ndarray, "s"
     """
     check_whole("bernstein: k", k, 1)
     check(
-        np.ndim(x) == 1,
-        "bernstein: x",
-        "be a vector of points",
-        f"shape {np.shape(x)}",
+        np.ndim(x) == 1, "bernstein: x", "be a vector of points", f"shape {np.shape(x)}"
     )
-    check(
-        bool(((x >= 0) & (x <= 1)).all()),
-        "bernstein: x",
-        "lie between 0 and 1",
-        x,
-    )
+    check(bool(((x >= 0) & (x <= 1)).all()), "bernstein: x", "lie between 0 and 1", x)
     j = np.arange(k + 1)
     return binom.pmf(j, k, x[:, None]) @ _values("bernstein", f, j / k)
 
@@ -260,13 +247,7 @@ def power(k: int, h: float, phi: Function, b: float, derivative: float) -> Netwo
         derivative: :math:`\varphi^{(k)}(b)`, which must not be zero.
     """
     check_whole("power: k", k, 1)
-    check(
-        k <= 1000,
-        "power: k",
-        "be at most 1000",
-        k,
-        "Its weights are no floats.",
-    )
+    check(k <= 1000, "power: k", "be at most 1000", k, "Its weights are no floats.")
     check(h > 0, "power: h", "be positive", h)
     check(
         derivative != 0,
@@ -338,11 +319,7 @@ def barron_constant(n: int) -> float:
 
 
 def barron_sample(
-    n: int,
-    m: int,
-    r: float,
-    rng: Generator,
-    centre: Float[ndarray, "n"] | None = None,
+    n: int, m: int, r: float, rng: Generator, centre: Float[ndarray, "n"] | None = None
 ) -> Network:
     r"""Draw ``m`` steps whose mean is, on average, a bell on the ball of radius ``r``.
 

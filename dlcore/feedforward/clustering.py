@@ -102,17 +102,9 @@ def binary_code(
     check_whole("binary_code: starts", starts, 1)
     check_whole("binary_code: bits", bits, 1)
     check(
-        bits < len(X),
-        "binary_code: bits",
-        f"be fewer than the {len(X)} points",
-        bits,
+        bits < len(X), "binary_code: bits", f"be fewer than the {len(X)} points", bits
     )
-    check(
-        bits <= MAX_BITS,
-        "binary_code: bits",
-        f"be at most {MAX_BITS}",
-        bits,
-    )
+    check(bits <= MAX_BITS, "binary_code: bits", f"be at most {MAX_BITS}", bits)
     design = np.hstack([np.ones((2**bits, 1)), all_inputs(bits)])
 
     def best_corners(labels: Int[ndarray, "s"]) -> Float[ndarray, "m n"]:

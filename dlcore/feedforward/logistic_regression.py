@@ -37,10 +37,7 @@ _APART = 1e-7  # what a linear program may leave of zero
 
 
 def logistic_gradient(
-    X: Float[ndarray, "s n"],
-    y: Int[ndarray, "s"],
-    w: Float[ndarray, "n"],
-    b: float,
+    X: Float[ndarray, "s n"], y: Int[ndarray, "s"], w: Float[ndarray, "n"], b: float
 ) -> Float[ndarray, "m"]:
     r"""Return :math:`\frac1s A^\top (p - y)` with :math:`p = \sigma(Xw + b)`.
 
@@ -165,11 +162,7 @@ def softmax_regression(
 
 
 def _fit(
-    who: str,
-    X: Float[ndarray, "s n"],
-    y: Int[ndarray, "s"],
-    penalty: float,
-    C: int,
+    who: str, X: Float[ndarray, "s n"], y: Int[ndarray, "s"], penalty: float, C: int
 ) -> tuple[Float[ndarray, "C n"], Float[ndarray, "C"]]:
     check(
         penalty > 0 or overlap(X, y),
@@ -277,10 +270,7 @@ def _standard(
 
 
 def _check_data(
-    who: str,
-    X: Float[ndarray, "s n"],
-    y: Int[ndarray, "s"],
-    penalty: float = 0.0,
+    who: str, X: Float[ndarray, "s n"], y: Int[ndarray, "s"], penalty: float = 0.0
 ) -> int:
     """Return the number of classes."""
     check(

@@ -150,16 +150,10 @@ def _counts(o: ndarray, y: ndarray) -> ndarray:
 
 
 squared = Loss(
-    "squared",
-    lambda o, y: (o - y) ** 2 / 2,
-    lambda o, y: o - y,
-    _same_shape,
+    "squared", lambda o, y: (o - y) ** 2 / 2, lambda o, y: o - y, _same_shape
 )
 absolute = Loss(
-    "absolute",
-    lambda o, y: np.abs(o - y),
-    lambda o, y: np.sign(o - y),
-    _same_shape,
+    "absolute", lambda o, y: np.abs(o - y), lambda o, y: np.sign(o - y), _same_shape
 )
 huber = Loss(
     "Huber",
@@ -180,8 +174,5 @@ cross_entropy = Loss(
     _distributions,
 )
 poisson = Loss(  # without log y!, which no output changes
-    "Poisson",
-    lambda o, y: np.exp(o) - o * y,
-    lambda o, y: np.exp(o) - y,
-    _counts,
+    "Poisson", lambda o, y: np.exp(o) - o * y, lambda o, y: np.exp(o) - y, _counts
 )

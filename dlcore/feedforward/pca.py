@@ -6,13 +6,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from dlcore.checks import (
-    check,
-    check_columns,
-    check_finite,
-    check_matrix,
-    check_whole,
-)
+from dlcore.checks import check, check_columns, check_finite, check_matrix, check_whole
 
 __all__ = ["PCA", "pca"]
 

@@ -63,9 +63,7 @@ def relu_sum(x: Float[ndarray, "k"], y: Float[ndarray, "k"]) -> ReluSum:
 
 
 def breakpoints(
-    network: Network,
-    start: Float[ndarray, "n"],
-    end: Float[ndarray, "n"],
+    network: Network, start: Float[ndarray, "n"], end: Float[ndarray, "n"]
 ) -> tuple[Float[ndarray, "k"], Float[ndarray, "k out"]]:
     r"""Follow a network along a segment, from bend to bend.
 
@@ -117,9 +115,7 @@ def _with_zeros(
 
 
 def _bends(
-    t: Float[ndarray, "k"],
-    Y: Float[ndarray, "k out"],
-    scale: Float[ndarray, "out"],
+    t: Float[ndarray, "k"], Y: Float[ndarray, "k out"], scale: Float[ndarray, "out"]
 ) -> tuple[Float[ndarray, "k2"], Float[ndarray, "k2 out"]]:
     """Drop the inner knots at which no output changes its slope."""
     step = np.diff(t)[:, None]

@@ -251,10 +251,7 @@ def _cut(
         distance = corners @ lines[:, :2].T + lines[:, 2]
         active = np.where(moves, distance.max(axis=0) > thin, d > ROUND * scale)
         yield Cell(
-            corners,
-            np.append(cell.pattern, active),
-            Z * active[:, None],
-            d * active,
+            corners, np.append(cell.pattern, active), Z * active[:, None], d * active
         )
 
 

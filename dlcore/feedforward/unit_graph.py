@@ -30,9 +30,7 @@ def depths(edges: Iterable[tuple[str, str]]) -> dict[str, int]:
     return depth
 
 
-def layout(
-    edges: Iterable[tuple[str, str]],
-) -> dict[str, tuple[float, float]]:
+def layout(edges: Iterable[tuple[str, str]]) -> dict[str, tuple[float, float]]:
     """Return where to draw each unit: its depth, and its place among its equals."""
     columns: dict[int, list[str]] = {}
     for unit, depth in depths(edges).items():

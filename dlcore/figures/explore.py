@@ -106,10 +106,7 @@ class Explorer:
         self.first = {n: _plain(start.get(n, vs[0])) for n, vs in self.values.items()}
 
     def _check(
-        self,
-        start: Mapping[str, Any],
-        labels: Mapping[str, str],
-        max_frames: int,
+        self, start: Mapping[str, Any], labels: Mapping[str, str], max_frames: int
     ) -> None:
         sizes = [len(vs) for vs in self.values.values()]
         check(
@@ -364,9 +361,7 @@ def _with_palette(indices: ndarray, levels: ndarray) -> Image.Image:
     return image
 
 
-def _sheet(
-    images: list[Image.Image],
-) -> tuple[Image.Image, list[tuple[int, int]]]:
+def _sheet(images: list[Image.Image]) -> tuple[Image.Image, list[tuple[int, int]]]:
     """Put pictures side by side, equal ones once; return the corner of each of them.
 
     Side by side, and not one below the other, what they share is close to each other in

@@ -110,12 +110,7 @@ def plot_boundary(
 
 def plot_arrow(start: Float[ndarray, "2"], end: Float[ndarray, "2"], ax: Axes) -> Axes:
     """Draw an arrow between two points."""
-    arrow = {
-        "arrowstyle": "-|>",
-        "color": INK,
-        "linewidth": 2,
-        "mutation_scale": 16,
-    }
+    arrow = {"arrowstyle": "-|>", "color": INK, "linewidth": 2, "mutation_scale": 16}
     ax.annotate("", xy=tuple(end), xytext=tuple(start), arrowprops=arrow, zorder=4)
     return ax
 
@@ -136,11 +131,7 @@ def plot_grey(image: Float[ndarray, "rows columns"], ax: Axes, title: str = "") 
 
 
 def plot_neuron(
-    inputs: Sequence[str],
-    weights: Sequence[str],
-    inside: str,
-    output: str,
-    ax: Axes,
+    inputs: Sequence[str], weights: Sequence[str], inside: str, output: str, ax: Axes
 ) -> Axes:
     """Draw a unit: its inputs, a weight on each of their lines, its output.
 
@@ -271,10 +262,7 @@ def plot_graph(
                 zorder=3,
             )
     xs, ys = np.array(list(positions.values()), dtype=float).T
-    ax.set(
-        xlim=(xs.min() - 0.6, xs.max() + 0.6),
-        ylim=(ys.min() - 0.7, ys.max() + 0.7),
-    )
+    ax.set(xlim=(xs.min() - 0.6, xs.max() + 0.6), ylim=(ys.min() - 0.7, ys.max() + 0.7))
     ax.set_axis_off()
     return ax
 
@@ -443,14 +431,7 @@ def plot_volumes(
         tops.append((middle, low + height + depth / 3))
         label = "×".join(map(str, shapes[k]))
         text = f"{names[k]}\n{label}" if names else label
-        ax.text(
-            middle,
-            -tall / 2 - 1,
-            text,
-            ha="center",
-            va="top",
-            fontsize="small",
-        )
+        ax.text(middle, -tall / 2 - 1, text, ha="center", va="top", fontsize="small")
     for i, j in joins:
         bend = -0.7 * tall / abs(tops[j][0] - tops[i][0])
         ax.annotate(

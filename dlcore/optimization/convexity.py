@@ -137,9 +137,7 @@ def goe(n: int, count: int, rng: Generator) -> Float[ndarray, "count n n"]:
 def _segments(
     X: Float[ndarray, "s n"], trials: int, rng: Generator
 ) -> tuple[
-    Float[ndarray, "trials n"],
-    Float[ndarray, "trials n"],
-    Float[ndarray, "trials 1"],
+    Float[ndarray, "trials n"], Float[ndarray, "trials n"], Float[ndarray, "trials 1"]
 ]:
     """Draw two ends among the rows, and how far to go from the first to the second."""
     first, second = rng.integers(len(X), size=(2, trials))

@@ -56,9 +56,7 @@ def expected_error(p: int, s: int, used: float, left: float, noise: float) -> fl
 
 
 def fourier_features(
-    X: Float[ndarray, "s n"],
-    A: Float[ndarray, "p n"],
-    b: Float[ndarray, "p"],
+    X: Float[ndarray, "s n"], A: Float[ndarray, "p n"], b: Float[ndarray, "p"]
 ) -> Float[ndarray, "s p"]:
     r"""Return the features :math:`\cos(a_j^\top x + b_j)` of the rows of ``X``.
 

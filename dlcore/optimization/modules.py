@@ -130,11 +130,7 @@ class Linear(Module):
     """
 
     def __init__(
-        self,
-        inputs: int,
-        outputs: int,
-        rng: Generator,
-        dtype: DTypeLike = np.float64,
+        self, inputs: int, outputs: int, rng: Generator, dtype: DTypeLike = np.float64
     ) -> None:
         check_whole("Linear: inputs", inputs, 1)
         check_whole("Linear: outputs", outputs, 1)

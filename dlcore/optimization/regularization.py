@@ -9,13 +9,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from dlcore.checks import (
-    check,
-    check_between,
-    check_data,
-    check_finite,
-    check_positive,
-)
+from dlcore.checks import check, check_between, check_data, check_finite, check_positive
 from dlcore.feedforward.linear_regression import ols
 
 __all__ = ["dropout_penalty", "lasso", "ridge", "soft_threshold"]

@@ -10,13 +10,7 @@ from jaxtyping import Float
 from numpy import ndarray
 from scipy.integrate import quad
 
-from dlcore.checks import (
-    check,
-    check_finite,
-    check_matrix,
-    check_positive,
-    check_shape,
-)
+from dlcore.checks import check, check_finite, check_matrix, check_positive, check_shape
 from dlcore.feedforward.activations import Activation
 from dlcore.feedforward.network import Network
 

@@ -14,15 +14,7 @@ from dlcore.feedforward.losses import Loss
 from dlcore.feedforward.network import Network
 from dlcore.optimization.optimizers import Optimizer, clip
 
-__all__ = [
-    "EarlyStopping",
-    "Scalar",
-    "Stateful",
-    "batches",
-    "fit",
-    "minimise",
-    "train",
-]
+__all__ = ["EarlyStopping", "Scalar", "Stateful", "batches", "fit", "minimise", "train"]
 
 
 @runtime_checkable

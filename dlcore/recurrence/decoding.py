@@ -116,12 +116,7 @@ def greedy(step: Step, state: State, start: int, longest: int) -> Int64[Tensor, 
 
 @torch.no_grad()
 def beam_search(
-    step: Step,
-    state: State,
-    start: int,
-    end: int,
-    width: int,
-    longest: int,
+    step: Step, state: State, start: int, end: int, width: int, longest: int
 ) -> list[tuple[list[int], float]]:
     r"""Search for the most probable sequence with the ``width`` best beginnings at a time.
 

@@ -55,10 +55,7 @@ def pinball(
     return torch.maximum(q * (z - forecast), (1 - q) * (forecast - z))
 
 
-LOSSES = {
-    "gaussian": gaussian_loss,
-    "negative binomial": negative_binomial_loss,
-}
+LOSSES = {"gaussian": gaussian_loss, "negative binomial": negative_binomial_loss}
 
 
 class DeepAR(nn.Module):

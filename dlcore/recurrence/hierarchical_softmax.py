@@ -42,10 +42,7 @@ def huffman(weights: Sequence[float]) -> list[str]:
     heapq.heapify(trees)
     joined = []
     for node in range(C, 2 * C - 1):
-        (light, left), (heavy, right) = (
-            heapq.heappop(trees),
-            heapq.heappop(trees),
-        )
+        (light, left), (heavy, right) = (heapq.heappop(trees), heapq.heappop(trees))
         joined.append((left, right))
         heapq.heappush(trees, (light + heavy, node))
     codes = [""] * (2 * C - 1)

@@ -240,9 +240,7 @@ def ring(
 
 
 def diagonalize(
-    A: Float[Tensor, "N N"],
-    B: Float[Tensor, "N D"],
-    C: Float[Tensor, "K N"],
+    A: Float[Tensor, "N N"], B: Float[Tensor, "N D"], C: Float[Tensor, "K N"]
 ) -> tuple[Complex[Tensor, "N"], Complex[Tensor, "N D"], Complex[Tensor, "K N"]]:
     r"""Change the basis of a linear system so that its matrix is diagonal.
 
@@ -266,10 +264,7 @@ def diagonalize(
         sizes,
     )
     values, S = torch.linalg.eig(A)
-    condition, limit = (
-        float(torch.linalg.cond(S)),
-        torch.finfo(A.dtype).eps ** -0.5,
-    )
+    condition, limit = (float(torch.linalg.cond(S)), torch.finfo(A.dtype).eps ** -0.5)
     check(
         condition < limit,
         "diagonalize: A",

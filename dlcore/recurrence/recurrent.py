@@ -219,10 +219,7 @@ class PeepholeLSTM(LSTM):
     def step(self, z: Tensor, state: State) -> State:  # noqa: D102
         h, c = state
         i, f, candidate, o = torch.addmm(z, h, self.U.T).chunk(4, dim=1)
-        i, f = (
-            torch.sigmoid(i + self.p[0] * c),
-            torch.sigmoid(f + self.p[1] * c),
-        )
+        i, f = (torch.sigmoid(i + self.p[0] * c), torch.sigmoid(f + self.p[1] * c))
         c = f * c + i * torch.tanh(candidate)
         return torch.sigmoid(o + self.p[2] * c) * torch.tanh(c), c
 
@@ -290,9 +287,7 @@ class Bidirectional(nn.Module):
         self.along, self.against = along, against
 
     def forward(
-        self,
-        x: Float[Tensor, "B T D"],
-        lengths: Int[Tensor, "B"] | None = None,
+        self, x: Float[Tensor, "B T D"], lengths: Int[Tensor, "B"] | None = None
     ) -> tuple[Float[Tensor, "B T K"], State]:
         """Return the outputs of both, joined, and both states at their ends."""
         ahead, end = self.along(x, lengths)
@@ -310,9 +305,7 @@ class Stacked(nn.Module):
         self.layers = nn.ModuleList(layers)
 
     def forward(
-        self,
-        x: Float[Tensor, "B T D"],
-        lengths: Int[Tensor, "B"] | None = None,
+        self, x: Float[Tensor, "B T D"], lengths: Int[Tensor, "B"] | None = None
     ) -> tuple[Float[Tensor, "B T K"], list[State]]:
         """Return the outputs of the last layer, and the states of all at the end."""
         states = []

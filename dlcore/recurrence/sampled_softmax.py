@@ -58,10 +58,7 @@ class AliasSampler:
         q = q / q.sum()
         self.log_q = q.log()
         C = len(q)
-        self.keep, self.other = (
-            torch.ones(C, dtype=torch.double),
-            torch.arange(C),
-        )
+        self.keep, self.other = (torch.ones(C, dtype=torch.double), torch.arange(C))
         rest = (C * q).tolist()  # in units of a cell
         small = [c for c in range(C) if rest[c] < 1]
         large = [c for c in range(C) if rest[c] >= 1]
@@ -101,9 +98,7 @@ def importance_weights(
 
 
 def importance_loss(
-    o_y: Float[Tensor, "B"],
-    o: Float[Tensor, "B k"],
-    log_q: Float[Tensor, "#B k"],
+    o_y: Float[Tensor, "B"], o: Float[Tensor, "B k"], log_q: Float[Tensor, "#B k"]
 ) -> Float[Tensor, "B"]:
     r"""Return :math:`\log \hat Z - o_y` with the estimate
     :math:`\hat Z = \frac1k \sum_i e^{o_i} / q_i` of the normaliser.
@@ -170,12 +165,7 @@ def nce_loss(
 def _check_draws(who: str, o: Tensor, o_y: Tensor | None = None) -> int:
     """Refuse draws that are none, or do not fit; return their number."""
     k = o.shape[-1] if o.ndim else 0
-    check(
-        k > 0,
-        f"{who}: o",
-        "have at least one draw",
-        f"shape {tuple(o.shape)}",
-    )
+    check(k > 0, f"{who}: o", "have at least one draw", f"shape {tuple(o.shape)}")
     check(
         o_y is None or o_y.shape == o.shape[:-1],
         f"{who}: o",

@@ -58,11 +58,7 @@ class AdditiveAttention(nn.Module):
     """
 
     def __init__(
-        self,
-        queries: int,
-        states: int,
-        width: int,
-        generator: Generator | None = None,
+        self, queries: int, states: int, width: int, generator: Generator | None = None
     ) -> None:
         super().__init__()
         sizes = {"queries": queries, "states": states, "width": width}
@@ -73,9 +69,7 @@ class AdditiveAttention(nn.Module):
         self.v = uniform(width, (width,), generator)
 
     def remember(
-        self,
-        h: Float[Tensor, "B T H"],
-        mask: Bool[Tensor, "B T"] | None = None,
+        self, h: Float[Tensor, "B T H"], mask: Bool[Tensor, "B T"] | None = None
     ) -> Memory:
         """Prepare states for all steps at once; what is masked is never looked at."""
         rule = f"have the axes (B, T, {self.U.shape[1]}) with at least one place"

@@ -29,20 +29,10 @@ class Vocabulary:
         self.tokens = tuple(tokens)
         self.unknown = unknown
         self._index = {token: i for i, token in enumerate(self.tokens)}
-        check(
-            len(self.tokens) > 0,
-            "Vocabulary: tokens",
-            "have at least one member",
-            0,
-        )
+        check(len(self.tokens) > 0, "Vocabulary: tokens", "have at least one member", 0)
         if len(self._index) < len(self.tokens):
             twice = Counter(self.tokens).most_common(1)[0][0]
-            check(
-                False,
-                "Vocabulary: tokens",
-                "differ",
-                f"{twice!r} twice or more",
-            )
+            check(False, "Vocabulary: tokens", "differ", f"{twice!r} twice or more")
         check(
             unknown is None or unknown in self._index,
             "Vocabulary: unknown",

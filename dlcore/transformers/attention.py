@@ -9,20 +9,13 @@ from dlcore._torch import Generator, Tensor, nn, torch
 from dlcore.checks import check, check_whole
 from dlcore.transformers.linear import Linear
 
-__all__ = [
-    "Heads",
-    "MultiHeadAttention",
-    "attend",
-    "causal_mask",
-    "masked_softmax",
-]
+__all__ = ["Heads", "MultiHeadAttention", "attend", "causal_mask", "masked_softmax"]
 
 Heads: TypeAlias = Float[Tensor, "B h _ d"]
 
 
 def masked_softmax(
-    S: Float[Tensor, "*batch Tq Tk"],
-    mask: Bool[Tensor, "*#batch #Tq Tk"] | None,
+    S: Float[Tensor, "*batch Tq Tk"], mask: Bool[Tensor, "*#batch #Tq Tk"] | None
 ) -> Float[Tensor, "*batch Tq Tk"]:
     r"""Return weights :math:`A = \operatorname{softmax}(S)` over what the mask lets see.
 
@@ -171,9 +164,7 @@ class MultiHeadAttention(nn.Module):
         self._check("X", X)
         if mask is not None:
             _check_mask(
-                "MultiHeadAttention",
-                mask,
-                torch.Size([len(X), X.shape[1], K.shape[2]]),
+                "MultiHeadAttention", mask, torch.Size([len(X), X.shape[1], K.shape[2]])
             )
             mask = mask if mask.ndim == 2 else mask[:, None]
         H, A = attend(self._split(self.W_Q(X)), K, V, mask)

@@ -177,9 +177,7 @@ class SpanHead(Linear):
         super().__init__(d_model, 2, generator=generator)
 
     def forward(
-        self,
-        X: Float[Tensor, "B T D"],
-        may: Bool[Tensor, "B T"] | None = None,
+        self, X: Float[Tensor, "B T D"], may: Bool[Tensor, "B T"] | None = None
     ) -> Float[Tensor, "B T 2"]:
         """Return both scores, −∞ where no answer may stand."""
         scores = super().forward(X)

@@ -173,10 +173,7 @@ class Block(nn.Module):
 
     def _check(self, memory: object) -> None:
         if self.cross is None:
-            rule, hint = (
-                "be left out",
-                "This layer was made without cross=True.",
-            )
+            rule, hint = ("be left out", "This layer was made without cross=True.")
             check(memory is None, "Block: memory", rule, "one", hint)
         else:
             rule, hint = "be given", "This layer was made with cross=True."

@@ -44,11 +44,7 @@ class LanguageModel(nn.Module):
 
         def layer() -> Block:
             return Block(
-                d_model,
-                num_heads,
-                dropout=dropout,
-                phi=nn.GELU(),
-                generator=generator,
+                d_model, num_heads, dropout=dropout, phi=nn.GELU(), generator=generator
             )
 
         self.stack = Stack(num_layers, layer)

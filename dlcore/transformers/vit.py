@@ -96,11 +96,7 @@ class ViT(nn.Module):
 
         def layer() -> Block:
             return Block(
-                d_model,
-                num_heads,
-                dropout=dropout,
-                phi=nn.GELU(),
-                generator=generator,
+                d_model, num_heads, dropout=dropout, phi=nn.GELU(), generator=generator
             )
 
         self.stack = Stack(num_layers, layer)
@@ -134,9 +130,7 @@ class ViT(nn.Module):
         return found
 
 
-def rollout(
-    maps: list[Float[Tensor, "B h T T"]],
-) -> Float[Tensor, "B T T"]:
+def rollout(maps: list[Float[Tensor, "B h T T"]]) -> Float[Tensor, "B T T"]:
     r"""Follow attention through all layers (Abnar and Zuidema 2020).
 
     Heads are averaged, and half of each layer is its shortcut:

@@ -122,11 +122,7 @@ def _in_one_cell(notebook: NotebookNode) -> None:
 
 
 def _other_kernel(notebook: NotebookNode) -> None:
-    notebook.metadata.kernelspec = {
-        "name": "ir",
-        "display_name": "R",
-        "language": "R",
-    }
+    notebook.metadata.kernelspec = {"name": "ir", "display_name": "R", "language": "R"}
 
 
 def _magics(notebook: NotebookNode) -> None:
@@ -466,9 +462,7 @@ BREAKING = {
     ),
     "ends the process in a cell": spoil("import os; os._exit(0)", FULL, "crashed"),
     "kills itself": spoil(
-        "import os, signal; os.kill(os.getpid(), signal.SIGKILL)",
-        FULL,
-        "crashed",
+        "import os, signal; os.kill(os.getpid(), signal.SIGKILL)", FULL, "crashed"
     ),
     "segfault": spoil("import ctypes; ctypes.string_at(0)", FULL, "crashed"),
     "endless loop in a function": one_bad("while True: pass", "stopped"),

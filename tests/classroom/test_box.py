@@ -228,8 +228,7 @@ def test_last_cell_that_is_stopped_is_left_out():
 
 
 @pytest.mark.parametrize(
-    "line",
-    [b"", b"[1]", b"{", b'"x"', b"[" * 100_000, b"\xff\xfe", b"1" * 10_000],
+    "line", [b"", b"[1]", b"{", b'"x"', b"[" * 100_000, b"\xff\xfe", b"1" * 10_000]
 )
 def test_strange_replies_count_as_a_crash(line):
     cell = (
@@ -532,15 +531,7 @@ def test_what_a_cell_starts_lives_on(cells):
         "import warnings, threading, time; warnings.simplefilter('error');"
         " threading.Thread(target=time.sleep, args=(1,)).start()",
     ],
-    ids=[
-        "children",
-        "alarm",
-        "parent",
-        "files",
-        "forks",
-        "threads",
-        "warnings",
-    ],
+    ids=["children", "alarm", "parent", "files", "forks", "threads", "warnings"],
 )
 def test_a_cell_costs_only_itself(cell):
     cells = ["x = 1", cell, "x += 1", "def f():\n    return x"]
@@ -577,12 +568,7 @@ def test_files_cannot_be_leased():
 
 
 def test_cells_are_needed_if_they_lead_to_a_task():
-    sources = [
-        "",
-        "import numpy as np",
-        "def help(x): return np.abs(x)",
-        "y = 3",
-    ]
+    sources = ["", "import numpy as np", "def help(x): return np.abs(x)", "y = 3"]
     sources += ["def f(x): return help(x)", "z = plot(y)", "print(f(2))"]
     program = [Code(i, source, f"{i}") for i, source in enumerate(sources)]
     marked = mark_needed(program, ["f"])

@@ -67,15 +67,7 @@ class Page(HTMLParser):
 SAID = "The answer has wrong numbers.\nHint: Divide by <n>."
 
 
-def enter(
-    course,
-    student,
-    notebook,
-    wrong=(),
-    status="graded",
-    note="",
-    said=SAID,
-):
+def enter(course, student, notebook, wrong=(), status="graded", note="", said=SAID):
     """Do what grading does, without running anything."""
     release = nbformat.read(course.notebook("release", NAME), 4)
     cells = [

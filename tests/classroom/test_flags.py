@@ -51,14 +51,8 @@ def test_function(source, used):
             "import dlcore.connectionism.hopfield as h\ndef f(X): return h.hebbian(X)",
             True,
         ),
-        (
-            "from dlcore.connectionism.hopfield import h\nf = lambda X: h(X)",
-            True,
-        ),
-        (
-            "from dlcore import hopfields\ndef f(X): return hopfields.h(X)",
-            False,
-        ),
+        ("from dlcore.connectionism.hopfield import h\nf = lambda X: h(X)", True),
+        ("from dlcore import hopfields\ndef f(X): return hopfields.h(X)", False),
         (
             "from dlcore.connectionism.hopfield import h\nprint(h)\ndef f(X): return X",
             False,

@@ -235,10 +235,7 @@ def test_grader_that_fails_leaves_the_mark_as_it_was(course, solved, monkeypatch
 
     monkeypatch.setattr(grading, "run", fail)
     (ann,) = grader.grade(again=True)
-    assert (ann.status, ann.note) == (
-        "not graded",
-        "RuntimeError: out of order",
-    )
+    assert (ann.status, ann.note) == ("not graded", "RuntimeError: out of order")
     assert mark_of(course, "ann", NAME).score == FULL
     assert results.load(course, NAME, "ann").status == "graded"
 

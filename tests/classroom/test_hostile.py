@@ -48,10 +48,7 @@ def grade(course, cases, empty, solved, seconds=20.0, jobs=2):
     results = {r.student: r for r in grader.grade(jobs=jobs)}
     assert (snapshot(*kept), outside(course)) == before
     for student in (ANN, ZOE):
-        assert (results[student].status, results[student].score) == (
-            "graded",
-            FULL,
-        )
+        assert (results[student].status, results[student].score) == ("graded", FULL)
         assert mark_of(course, student, NAME).score == FULL
     return {name: results[student] for name, student in names.items()}
 
@@ -105,14 +102,7 @@ def test_what_breaks_costs_only_itself(course, empty, solved):
 def place_links(course, solved):
     """Hand in links instead of files, and other things that are no notebooks."""
     victim = course.root / "gradebook.db"
-    for student in (
-        "link",
-        "folder-link",
-        "student-link",
-        "pipe",
-        "folder",
-        "two",
-    ):
+    for student in ("link", "folder-link", "student-link", "pipe", "folder", "two"):
         course.folder("submitted", NAME, student).mkdir(parents=True)
     course.notebook("submitted", NAME, "link").symlink_to(victim)
     folder = course.folder("submitted", NAME, "folder-link")
@@ -154,10 +144,7 @@ def test_broken_files_have_a_status(course, empty, solved):
     assert results["renamed"].score == FULL
     assert "final version" in results["renamed"].flags[0]
     for student in (ANN, ZOE):
-        assert (results[student].status, results[student].score) == (
-            "graded",
-            FULL,
-        )
+        assert (results[student].status, results[student].score) == ("graded", FULL)
     assert len(list(feedback(course, NAME))) == len(results) - 1
 
 

@@ -17,14 +17,7 @@ from classroom.collecting import collect
 from classroom.course import Course, check_name, check_unseen, enrol, start
 from classroom.owners import Roster, whose
 from classroom.reading import examine, submitted
-from classroom.submissions import (
-    EARLIER,
-    REFUSED_NOTE,
-    STAMP,
-    look,
-    take,
-    write_whole,
-)
+from classroom.submissions import EARLIER, REFUSED_NOTE, STAMP, look, take, write_whole
 
 NAME = "connectionism"
 DATA = json.dumps({"cells": [{"cell_type": "code", "source": ["x = 1"]}]}).encode()
@@ -433,11 +426,7 @@ def test_odd_names_in_archives_are_listed(listed, tmp_path):
 def test_notebooks_may_be_named_one_by_one(listed, tmp_path):
     folder = spread(
         tmp_path / "in",
-        **{
-            f"ann/{NAME}.ipynb": DATA,
-            "ann/trial.ipynb": OTHER,
-            "eve/bob.ipynb": DATA,
-        },
+        **{f"ann/{NAME}.ipynb": DATA, "ann/trial.ipynb": OTHER, "eve/bob.ipynb": DATA},
     )
     assert gather(listed, *folder.glob("*/*")) == [
         ("ann", "new"),
@@ -537,8 +526,7 @@ def test_names_that_are_no_folders_are_refused(name):
 
 
 @pytest.mark.parametrize(
-    ("file", "language"),
-    [(b"\xff\x1b[2J.ipynb", "python"), (b"x.ipynb", "\x1b[2J\n")],
+    ("file", "language"), [(b"\xff\x1b[2J.ipynb", "python"), (b"x.ipynb", "\x1b[2J\n")]
 )
 def test_flags_do_nothing_to_a_terminal(course, file, language):
     folder = course.folder("submitted", NAME, "ann")

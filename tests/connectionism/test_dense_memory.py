@@ -11,11 +11,7 @@ from scipy.spatial.distance import cdist
 from strategies import seeds, signs
 
 from dlcore.connectionism import hopfield
-from dlcore.connectionism.dense_memory import (
-    DenseMemory,
-    modern_energy,
-    modern_update,
-)
+from dlcore.connectionism.dense_memory import DenseMemory, modern_energy, modern_update
 from dlcore.connectionism.hopfield import Hopfield
 
 

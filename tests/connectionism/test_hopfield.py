@@ -298,10 +298,7 @@ def test_mean_field_overlap_solves_the_three_equations_of_the_theory():
             lambda: hopfield.flip_probability(5, 1),
             "n must be a whole number from 2 on; got 1",
         ),
-        (
-            lambda: hopfield.flip_probability_limit(0.0),
-            "alpha must be positive",
-        ),
+        (lambda: hopfield.flip_probability_limit(0.0), "alpha must be positive"),
         (lambda: hopfield.mean_field_overlap(-1.0), "alpha must be positive"),
     ],
 )

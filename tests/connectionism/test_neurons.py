@@ -231,10 +231,7 @@ REFUSALS = [
         lambda: normal_form(np.array([1.0, -1.0])),
         r"table must hold only 0 and 1; got \[-1.  1.\]",
     ),
-    (
-        lambda: Neuron(np.array([np.nan]), 0.0),
-        r"Neuron: w and b must be finite",
-    ),
+    (lambda: Neuron(np.array([np.nan]), 0.0), r"Neuron: w and b must be finite"),
     (lambda: Neuron(np.ones(1), np.inf), r"Neuron: w and b must be finite"),
 ]
 

@@ -98,11 +98,7 @@ def test_eight_of_the_24_codes_of_the_corners_are_separable():
 
 def test_a_class_in_the_middle_needs_two_units():
     X, classes = np.array([[-1.0], [0.0], [1.0]]), np.arange(3)
-    assert separable_bits(X, classes, one_hot(3)).tolist() == [
-        True,
-        False,
-        True,
-    ]
+    assert separable_bits(X, classes, one_hot(3)).tolist() == [True, False, True]
     thermometer = np.array([[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0]])
     assert separable_bits(X, classes, thermometer).all()
 
@@ -121,10 +117,7 @@ REFUSALS = [
         lambda: encode(np.array([0, 2]), one_hot(2)),
         r"classes must lie between 0 and 1; got \[2\]. The code has no word",
     ),
-    (
-        lambda: encode(np.array([-1]), one_hot(2)),
-        r"between 0 and 1; got \[-1\]",
-    ),
+    (lambda: encode(np.array([-1]), one_hot(2)), r"between 0 and 1; got \[-1\]"),
     (
         lambda: encode(np.array([0]), I),
         r"code must hold −1 and \+1; got \[0. 1.\]. .* 2 \* code - 1",

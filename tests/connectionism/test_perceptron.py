@@ -54,11 +54,7 @@ def weights(h):
 
 
 SEED, FLAG = st.integers(0, 2**16), st.booleans()
-MANY = (
-    st.integers(1, 200),
-    st.integers(1, 4),
-    SEED,
-)  # a pass takes several blocks
+MANY = (st.integers(1, 200), st.integers(1, 4), SEED)  # a pass takes several blocks
 FEW = st.integers(1, 12), st.integers(1, 3), SEED
 APART = (
     st.integers(2, 5),
@@ -87,10 +83,7 @@ def test_fit_is_the_plain_loop(problem, bias, seed):
     for options, passes in [
         ({}, repeat(range(len(y)))),
         ({"order": order}, repeat(order)),
-        (
-            {"rng": default_rng(seed)},
-            (rng.permutation(len(y)) for _ in count()),
-        ),
+        ({"rng": default_rng(seed)}, (rng.permutation(len(y)) for _ in count())),
     ]:
         h = fit(X, y, bias=bias, max_updates=300, **options)
         used, mistakes, seen = plain_loop(X, y, bias, passes, h.looked)
@@ -246,10 +239,7 @@ def test_max_margin_equals_a_support_vector_machine(problem):
     X = X + 2 * w
     svm = SVC(kernel="linear", C=1e10, tol=1e-6).fit(X, y)
     w, b = max_margin(X, y)
-    theirs, length = (
-        (svm.coef_[0], svm.intercept_[0]),
-        np.linalg.norm(svm.coef_),
-    )
+    theirs, length = ((svm.coef_[0], svm.intercept_[0]), np.linalg.norm(svm.coef_))
     assert_allclose([*w, b], np.hstack(theirs) / length, atol=1e-3)
     assert margin(w, b, X, y) == pytest.approx(margin(*theirs, X, y), rel=1e-3)
     assert margin(w, b, X, y) >= margin(*theirs, X, y) - 1e-9
@@ -311,11 +301,7 @@ def test_novikoffs_bound_is_tight_on_orthonormal_points(n):
 
 
 def test_a_learned_bias_breaks_the_bound_without_it():
-    X, y, w = (
-        np.array([[10.0], [12.0]]),
-        np.array([1.0, -1.0]),
-        np.array([-1.0]),
-    )
+    X, y, w = (np.array([[10.0], [12.0]]), np.array([1.0, -1.0]), np.array([-1.0]))
     assert (X**2).max() / margin(w, 11.0, X, y) ** 2 == 144
     assert fit(X, y).updates == 233
     assert novikoff_bound(X, y, w, 11.0) == pytest.approx(145 * 122)
@@ -346,36 +332,18 @@ def test_the_best_plane_on_xor_makes_one_error_where_the_perceptron_makes_four()
 
 I, ONE = np.eye(2), np.ones(2)
 REFUSALS = [
-    (
-        lambda: fit(I, I[0]),
-        r"y must .* −1 and \+1; got \[0. 1.\]. .* 2 \* y - 1",
-    ),
+    (lambda: fit(I, I[0]), r"y must .* −1 and \+1; got \[0. 1.\]. .* 2 \* y - 1"),
     (lambda: fit(I, ONE[:1]), r"y must have one label per point \(2\); got 1"),
     (lambda: fit(I * np.nan, ONE), r"X must be finite; got NaN"),
-    (
-        lambda: fit(I[:0], ONE[:0]),
-        r"X must have at least one .* shape \(0, 2\)",
-    ),
-    (
-        lambda: fit(I, ONE, order=[1, 1]),
-        r"order must .* points once; got \[1 1\]",
-    ),
+    (lambda: fit(I[:0], ONE[:0]), r"X must have at least one .* shape \(0, 2\)"),
+    (lambda: fit(I, ONE, order=[1, 1]), r"order must .* points once; got \[1 1\]"),
     (lambda: hesse(0 * ONE, 1.0), r"hesse: w must not be zero; got \[0. 0.\]"),
-    (
-        lambda: margin(0 * ONE, 1.0, I, ONE),
-        r"signed_distance: w must not be zero",
-    ),
+    (lambda: margin(0 * ONE, 1.0, I, ONE), r"signed_distance: w must not be zero"),
     (lambda: novikoff_bound(I, ONE, -ONE), r"w must separate .* margin -0.707"),
     (lambda: novikoff_bound(I, ONE, I[0]), r"w must separate .* margin 0"),
     (lambda: max_margin(I, ONE), r"both labels; got 2 positive and 0 negative"),
-    (
-        lambda: max_margin(*data.xor()),
-        r"data must be linearly separable.* proof",
-    ),
-    (
-        lambda: max_margin(*data.xor(), bias=False),
-        r"must be linearly separable",
-    ),
+    (lambda: max_margin(*data.xor()), r"data must be linearly separable.* proof"),
+    (lambda: max_margin(*data.xor(), bias=False), r"must be linearly separable"),
     (
         lambda: max_margin(np.zeros((2002, 20)), np.repeat([1.0, -1.0], 1001)),
         r"max_margin: .*pairs .*must number at most",
@@ -429,19 +397,13 @@ def test_opposite_points_leave_no_arc(seed):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (
-            lambda X, y: fit(X, y, max_updates=0),
-            "max_updates must be at least 1",
-        ),
+        (lambda X, y: fit(X, y, max_updates=0), "max_updates must be at least 1"),
         (
             lambda X, y: fit(X, y, order=[0, 1, 2, 3], rng=default_rng(0)),
             "order must not come with rng",
         ),
         (lambda X, y: errors(fit(X, y), X, (y + 1) / 2), "y must be coded"),
-        (
-            lambda X, y: signed_distance(X[1], 0.0, X, (y + 1) / 2),
-            "y must be coded",
-        ),
+        (lambda X, y: signed_distance(X[1], 0.0, X, (y + 1) / 2), "y must be coded"),
         (lambda X, y: separate(X * np.nan, y), "X must be finite"),
     ],
 )

@@ -148,10 +148,7 @@ X = torch.randn(2, 3, 4, 4)
             "have at least two numbers, over batch and places; got 1. One number",
         ),
         (lambda: BatchNorm2d(3)(X / 0), "have a finite variance"),
-        (
-            lambda: BatchNorm2d(3, eps=0)(0 * X),
-            "vary in every channel where eps is 0",
-        ),
+        (lambda: BatchNorm2d(3, eps=0)(0 * X), "vary in every channel where eps is 0"),
     ],
 )
 @pytest.mark.usefixtures("unchecked")

@@ -44,13 +44,7 @@ def ours(layer):
 @pytest.mark.parametrize("padding", [0, 2])
 def test_values_and_gradients_are_those_of_our_layers(shrink, padding):
     net = classifier(
-        (2, 20, 24),
-        [3, 4],
-        [7],
-        5,
-        padding=padding,
-        shrink=shrink,
-        generator=fixed(),
+        (2, 20, 24), [3, 4], [7], 5, padding=padding, shrink=shrink, generator=fixed()
     ).double()
     other = nn.Sequential(*map(ours, net))
     assert {Conv2d, nn.Conv2d} <= {*map(type, [*net, *other])}
@@ -240,30 +234,15 @@ def test_receptive_fields_of_lenet5_by_hand():
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (
-            lambda: conv_stack([3]),
-            "conv_stack: channels must be two or more; got [3]",
-        ),
-        (
-            lambda: conv_stack([1, 2], shrink="min"),
-            "conv_stack: shrink must be one",
-        ),
+        (lambda: conv_stack([3]), "conv_stack: channels must be two or more; got [3]"),
+        (lambda: conv_stack([1, 2], shrink="min"), "conv_stack: shrink must be one"),
         (
             lambda: classifier((1, 8, 8), [2, 2], [4], 3),
             "classifier: shape must have sides of 16 or more; got (1, 8, 8)",
         ),
-        (
-            lambda: he_linear(0, 3),
-            "he_linear: inputs must be a whole number from 1",
-        ),
-        (
-            lambda: he_linear(3, 0),
-            "he_linear: outputs must be a whole number from 1",
-        ),
-        (
-            lambda: rows_seen([], -1),
-            "rows_seen: place must be a whole number from 0",
-        ),
+        (lambda: he_linear(0, 3), "he_linear: inputs must be a whole number from 1"),
+        (lambda: he_linear(3, 0), "he_linear: outputs must be a whole number from 1"),
+        (lambda: rows_seen([], -1), "rows_seen: place must be a whole number from 0"),
         (
             lambda: rows_seen([nn.Flatten()], 0),
             "rows_seen: layers must be convolutions, poolings or ReLUs; got Flatten",

@@ -73,12 +73,10 @@ def test_convolution_is_linear_in_picture_and_kernel(layer):
     x, W, _, how = layer
     z, V = torch.randn_like(x), torch.randn_like(W)
     torch.testing.assert_close(
-        conv2d(2 * x + z, W, **how),
-        2 * conv2d(x, W, **how) + conv2d(z, W, **how),
+        conv2d(2 * x + z, W, **how), 2 * conv2d(x, W, **how) + conv2d(z, W, **how)
     )
     torch.testing.assert_close(
-        conv2d(x, 2 * W + V, **how),
-        2 * conv2d(x, W, **how) + conv2d(x, V, **how),
+        conv2d(x, 2 * W + V, **how), 2 * conv2d(x, W, **how) + conv2d(x, V, **how)
     )
 
 
@@ -268,10 +266,7 @@ X, W = torch.zeros(2, 3, 8, 6), torch.zeros(4, 3, 3, 3)
             lambda: conv2d(X[:1, :, :2], W),
             "fit into the padded picture, 2 × 6; got 3 × 3",
         ),
-        (
-            lambda: conv2d(X, W, dilation=3),
-            "with dilation 3, which covers 7 × 7",
-        ),
+        (lambda: conv2d(X, W, dilation=3), "with dilation 3, which covers 7 × 7"),
         (
             lambda: conv2d(X, W, padding=-1),
             "padding must be a whole number from 0 on; got -1",
@@ -290,10 +285,7 @@ X, W = torch.zeros(2, 3, 8, 6), torch.zeros(4, 3, 3, 3)
             lambda: conv2d(X.to(torch.uint8), W.to(torch.uint8)),
             "be of floating point; got torch.uint8. Whole numbers can wrap",
         ),
-        (
-            lambda: conv2d(X + 0j, W + 0j),
-            "be of floating point; got torch.complex64",
-        ),
+        (lambda: conv2d(X + 0j, W + 0j), "be of floating point; got torch.complex64"),
         (
             lambda: conv2d(X, W[:, :, :0]),
             "W must have no empty axis of (O, C, k, k); got shape (4, 3, 0, 3)",
@@ -302,10 +294,7 @@ X, W = torch.zeros(2, 3, 8, 6), torch.zeros(4, 3, 3, 3)
             lambda: conv2d(X[:, :0], W[:, :0]),
             "x must have no empty axis of (B, C, rows, columns)",
         ),
-        (
-            lambda: conv2d(X[:, :, :0], W, padding=2),
-            "x must have no empty axis",
-        ),
+        (lambda: conv2d(X[:, :, :0], W, padding=2), "x must have no empty axis"),
         (
             lambda: conv2d(X, W, torch.zeros(3)),
             "each of the 4 output channels; got shape (3,)",
@@ -319,10 +308,7 @@ X, W = torch.zeros(2, 3, 8, 6), torch.zeros(4, 3, 3, 3)
             lambda: Conv2d(3, 4, 3, groups=3),
             "groups must divide the channels 3 → 4; got 3",
         ),
-        (
-            lambda: Conv2d(0, 4, 3),
-            "inputs must be a whole number from 1 on; got 0",
-        ),
+        (lambda: Conv2d(0, 4, 3), "inputs must be a whole number from 1 on; got 0"),
         (lambda: Conv2d(3, 4, 3, padding=-2), "Conv2d: padding must"),
         (
             lambda: causal_conv1d(X[0], torch.zeros(4, 2, 3)),

@@ -134,10 +134,7 @@ def slow_histograms(image, cell, bins, eps):
     cells = np.zeros((rows // cell, columns // cell, bins))
     for i in range(rows):
         for j in range(columns):
-            above, below = (
-                image[max(i - 1, 0), j],
-                image[min(i + 1, rows - 1), j],
-            )
+            above, below = (image[max(i - 1, 0), j], image[min(i + 1, rows - 1), j])
             left = image[i, max(j - 1, 0)]
             right = image[i, min(j + 1, columns - 1)]
             g = complex(right - left, below - above) / 2
@@ -195,36 +192,21 @@ def test_histograms_turn_with_the_picture(rng):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (
-            lambda: gaussian(1, 4),
-            r"offsets: size must be an odd whole number; got 4",
-        ),
+        (lambda: gaussian(1, 4), r"offsets: size must be an odd whole number; got 4"),
         (lambda: blur(0), "blur: size must be an odd"),
         (lambda: gaussian(0, 3), "gaussian: sigma must be positive"),
-        (
-            lambda: difference_of_gaussians(2, 1, 3),
-            "larger than sigma = 2; got 1",
-        ),
+        (lambda: difference_of_gaussians(2, 1, 3), "larger than sigma = 2; got 1"),
         (lambda: gabor(0, 0, 1, 3), "wavelength must be positive"),
         (lambda: gabor(0, 1, -1, 3), "gabor: sigma must be positive"),
         (lambda: bar(0, 0, 1, 3), "bar: width must be positive"),
-        (
-            lambda: bar(0, 1, np.inf, 3),
-            "bar: length must be positive and finite",
-        ),
+        (lambda: bar(0, 1, np.inf, 3), "bar: length must be positive and finite"),
         (lambda: offsets(3, np.nan), "offsets: theta must be finite"),
         (lambda: bar(np.inf, 1, 1, 3), "theta must be finite"),
         (lambda: gabor(0, 4, 1, 3, np.nan), "phase must be finite"),
         (lambda: sharpen(np.nan), "sharpen: amount must be finite"),
         (lambda: sobel(2), r"sobel: axis must be 0 \(rows\) or 1"),
-        (
-            lambda: sum_shifted(np.eye(2), [(0.5, 0)]),
-            "each shift must be a whole",
-        ),
-        (
-            lambda: sum_shifted(np.ones(3), []),
-            "sum_shifted: h must be a matrix",
-        ),
+        (lambda: sum_shifted(np.eye(2), [(0.5, 0)]), "each shift must be a whole"),
+        (lambda: sum_shifted(np.ones(3), []), "sum_shifted: h must be a matrix"),
         (
             lambda: orientation_histograms(np.ones((1, 8, 8)), 3),
             "divide the sides 8 × 8 into at least 2 × 2 cells; got 3",

@@ -23,16 +23,12 @@ def test_values_and_gradients_are_those_of_torch_also_with_ties(picture, size, s
     rng, rows, columns = picture
     whole = rng.integers(-1, 2, size=(2, 3, rows, columns))
     x = torch.tensor(whole, dtype=torch.float64, requires_grad=True)
-    for ours, theirs in (
-        (max_pool2d, F.max_pool2d),
-        (avg_pool2d, F.avg_pool2d),
-    ):
+    for ours, theirs in ((max_pool2d, F.max_pool2d), (avg_pool2d, F.avg_pool2d)):
         mine, other = ours(x, size, stride), theirs(x, size, stride)
         torch.testing.assert_close(mine, other)
         delta = torch.randn_like(mine)
         torch.testing.assert_close(
-            torch.autograd.grad(mine, x, delta),
-            torch.autograd.grad(other, x, delta),
+            torch.autograd.grad(mine, x, delta), torch.autograd.grad(other, x, delta)
         )
 
 

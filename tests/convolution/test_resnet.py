@@ -207,10 +207,7 @@ def test_bias_stands_only_where_no_normalisation_follows():
     ("call", "words"),
     [
         (lambda: ResNet(()), "ResNet: blocks must name a stage; got none"),
-        (
-            lambda: ResNet((1, 0)),
-            "each of blocks must be a whole number from 1",
-        ),
+        (lambda: ResNet((1, 0)), "each of blocks must be a whole number from 1"),
         (lambda: ResNet((1,), side=0), "ResNet: side must be a whole number"),
         (lambda: ResNet((1,), classes=0), "classes must be a whole number"),
         (

@@ -174,10 +174,7 @@ def test_without_any_client_the_sentence_says_what_is_missing(without_pip):
 @pytest.mark.parametrize(
     ("said", "cause"),
     [
-        (
-            "WARNING: old\nERROR: No space left on device.\n",
-            "No space left on ",
-        ),
+        ("WARNING: old\nERROR: No space left on device.\n", "No space left on "),
         (
             "WARNING: Retrying (Retry(total=0)) after connection broken by "
             "'SSLError(1)': /x/\nERROR: No matching distribution found for x==1\n",
@@ -478,11 +475,7 @@ def test_split_refuses_sizes_that_do_not_add_up(sizes):
 @pytest.mark.parametrize(
     ("s", "sizes", "what"),
     [
-        (
-            10,
-            [3.5, 6.5],
-            r"sizes\[0\] must be a whole number from 0 on; got 3.5",
-        ),
+        (10, [3.5, 6.5], r"sizes\[0\] must be a whole number from 0 on; got 3.5"),
         (10, [11, -1], r"sizes\[1\] must be a whole number from 0 on; got -1"),
         (10.0, [3, 7], "s must be a whole number from 0 on; got 10.0"),
     ],

@@ -51,10 +51,7 @@ def test_no_text_means_two_dates():
     assert {*"".join(meanings)} == {*dates.CHARACTERS}
 
 
-@given(
-    st.lists(st.integers(0, 200), min_size=1, max_size=4),
-    st.integers(0, 2**32 - 1),
-)
+@given(st.lists(st.integers(0, 200), min_size=1, max_size=4), st.integers(0, 2**32 - 1))
 def test_no_date_is_in_two_sets(sizes, seed):
     sets = dates.split(sizes, torch.Generator().manual_seed(seed))
     assert [*map(len, sets)] == sizes

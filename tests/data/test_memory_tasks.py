@@ -37,11 +37,7 @@ def test_sums_have_mean_one_and_variance_one_sixth():
 
 
 @given(
-    seeds,
-    st.integers(1, 4),
-    st.integers(1, 4),
-    st.integers(2, 5),
-    st.integers(0, 6),
+    seeds, st.integers(1, 4), st.integers(1, 4), st.integers(2, 5), st.integers(0, 6)
 )
 def test_word_comes_first_and_the_bell_where_it_is_asked_for(rng, B, word, C, lag):
     x, y = copying(B, word, C, lag, source(rng))

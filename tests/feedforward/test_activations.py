@@ -95,10 +95,7 @@ def test_softmax_equals_scipy_and_torch(z, T):
         log_softmax(z, T), special.log_softmax(z / T, -1), rtol=1e-9, atol=1e-9
     )
     assert_allclose(
-        logsumexp(z),
-        special.logsumexp(z, -1, keepdims=True),
-        rtol=1e-12,
-        atol=1e-12,
+        logsumexp(z), special.logsumexp(z, -1, keepdims=True), rtol=1e-12, atol=1e-12
     )
 
 

@@ -298,15 +298,13 @@ REFUSALS = [
     ),
     (
         lambda: combine(
-            [staircase(corner, 2, 1.0), staircase(corner, 2, 1.0, step)],
-            np.ones(2),
+            [staircase(corner, 2, 1.0), staircase(corner, 2, 1.0, step)], np.ones(2)
         ),
         "nets must have the same activation; got",
     ),
     (
         lambda: combine(
-            [shallow(np.ones((1, n)), ONE, ONE, 0.0, relu) for n in (2, 3)],
-            np.ones(2),
+            [shallow(np.ones((1, n)), ONE, ONE, 0.0, relu) for n in (2, 3)], np.ones(2)
         ),
         r"nets must have the same number of inputs; got \[2, 3\]",
     ),
@@ -364,10 +362,7 @@ REFUSALS = [
         "derivative must not be zero; got 0.0. Choose another b",
     ),
     (lambda: power(3, 0.0, np.exp, 0.0, 1.0), "power: h must be positive"),
-    (
-        lambda: power(300, 1e-9, np.exp, 0.0, 1.0),
-        "W and b must be finite",
-    ),
+    (lambda: power(300, 1e-9, np.exp, 0.0, 1.0), "W and b must be finite"),
     (
         lambda: power(1001, 0.1, np.exp, 0.0, 1.0),
         "power: k must be at most 1000; got 1001",
@@ -378,10 +373,7 @@ REFUSALS = [
         lambda: uniform_fit(GRID[:, None], GRID[1:]),
         r"one value per row of H \(101\); got shape \(100,\)",
     ),
-    (
-        lambda: uniform_fit(GRID[:, None] * np.nan, GRID),
-        "H and y must be finite",
-    ),
+    (lambda: uniform_fit(GRID[:, None] * np.nan, GRID), "H and y must be finite"),
     (
         lambda: uniform_fit(np.zeros((0, 2)), np.zeros(0)),
         r"H must have one row per point; got shape \(0, 2\)",

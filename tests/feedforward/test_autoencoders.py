@@ -131,10 +131,7 @@ NET = mlp([2, 2], tanh, default_rng(0))
         (lambda: psnr(ONE[:0], ONE[:0]), r"have pixels; got shape \(0, 2\)"),
         (lambda: psnr(ONE * np.nan, ONE), "X_hat and X must be finite"),
         (lambda: posterior_mean(ONE, ONE[:0], 1), "X must have points as rows"),
-        (
-            lambda: posterior_mean(ONE * np.nan, ONE, 1),
-            "X_noisy and X must be finite",
-        ),
+        (lambda: posterior_mean(ONE * np.nan, ONE, 1), "X_noisy and X must be finite"),
         (lambda: psnr(ONE, ONE, 0), "peak must be positive; got 0"),
         (lambda: posterior_mean(ONE, ONE, 0), "sigma must be positive; got 0"),
         (

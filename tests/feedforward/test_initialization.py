@@ -80,14 +80,8 @@ REFUSALS = [
     (lambda: normal((3, 2), None, RNG), r"variance must .*; got None"),
     (lambda: he((0, 2)), r"fans: each size must be a whole .* from 1 .* 0"),
     (lambda: xavier((3, 2.0)), r"each size must be a whole .*; got 2.0"),
-    (
-        lambda: xavier((3, 2), -1.0),
-        r"xavier: gain must lie in \[0, ∞\); got -1",
-    ),
-    (
-        lambda: lecun((3, 2), math.nan),
-        r"lecun: gain must lie in \[0, ∞\); got nan",
-    ),
+    (lambda: xavier((3, 2), -1.0), r"xavier: gain must lie in \[0, ∞\); got -1"),
+    (lambda: lecun((3, 2), math.nan), r"lecun: gain must lie in \[0, ∞\); got nan"),
     (lambda: he((3, 2), math.inf), r"he: leak must lie in \(-∞, ∞\); got inf"),
     (lambda: normal((3, 2), -1.0, RNG), r"normal: variance must lie .*; got -1.0"),
     (lambda: uniform((3, 2), math.nan, RNG), r"uniform: variance .*; got nan"),

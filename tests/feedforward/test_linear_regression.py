@@ -8,11 +8,7 @@ from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 from scipy.special import huber as huber_loss
 from scipy.stats import linregress
-from sklearn.linear_model import (
-    HuberRegressor,
-    LinearRegression,
-    QuantileRegressor,
-)
+from sklearn.linear_model import HuberRegressor, LinearRegression, QuantileRegressor
 from strategies import seeds
 
 from dlcore.feedforward.linear_regression import (

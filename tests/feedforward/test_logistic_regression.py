@@ -119,10 +119,7 @@ def test_no_neighbour_has_a_lower_cost(rng, classes, penalty):
 
     W, b = softmax_regression(X, y, penalty)
     for size in [1e-3, 0.1, 3.0]:
-        dW, db = (
-            size * rng.normal(size=W.shape),
-            size * rng.normal(size=b.shape),
-        )
+        dW, db = (size * rng.normal(size=W.shape), size * rng.normal(size=b.shape))
         assert cost(W + dW, b + db) > cost(W, b)
 
 
@@ -225,10 +222,7 @@ def test_overlap_by_hand(x, y, want):
 
 
 def test_even_odds_by_hand():
-    X, y = (
-        np.array([[0.0], [0.0], [1.0], [1.0], [1.0]]),
-        np.array([0, 1, 0, 1, 1]),
-    )
+    X, y = (np.array([[0.0], [0.0], [1.0], [1.0], [1.0]]), np.array([0, 1, 0, 1, 1]))
     w, b = logistic_regression(X, y)
     assert_allclose([*w, b], [np.log(2), 0], atol=1e-12)  # odds 1 and 2
 
@@ -240,30 +234,18 @@ REFUSALS = [
         lambda: logistic_regression(X, np.array([0, 0, 1, 1])),
         r"logistic_regression: classes must overlap by more .*keeps apart.* Give a pen.*separate",
     ),
-    (
-        lambda: softmax_regression(X, np.array([0, 1, 1, 2])),
-        r"softmax_.* must overlap",
-    ),
+    (lambda: softmax_regression(X, np.array([0, 1, 1, 2])), r"softmax_.* must overlap"),
     (
         lambda: logistic_regression(X, np.array([0, 1, 2, 1])),
         r"y must .*; got 3 classes",
     ),
-    (
-        lambda: logistic_regression(X, 2 * Y - 1),
-        r"0, 1, ….*got \[-1  1\].*// 2",
-    ),
+    (lambda: logistic_regression(X, 2 * Y - 1), r"0, 1, ….*got \[-1  1\].*// 2"),
     (lambda: softmax_regression(X, 2 * Y), r"without gaps.*got \[0 2\]"),
     (lambda: overlap(X, 0 * Y), r"overlap: y must .*two classes; got \[0\]"),
     (lambda: overlap(X[:3], Y), r"one label per point \(3\); got shape \(4,\)"),
-    (
-        lambda: logistic_regression(X * 1e-200, Y),
-        r"X must .*1e-100.*other units",
-    ),
+    (lambda: logistic_regression(X * 1e-200, Y), r"X must .*1e-100.*other units"),
     (lambda: overlap(X * 1e200, Y), r"overlap: X must .*spread"),
-    (
-        lambda: logistic_regression(X, Y, 1e101),
-        r"penalty must .*less than 1e\+100",
-    ),
+    (lambda: logistic_regression(X, Y, 1e101), r"penalty must .*less than 1e\+100"),
     (
         lambda: logistic_regression(TOUCHING, np.arange(8) // 2 % 2, 1e-18),
         r"penalty must be large enough .*lost in rounding",
@@ -281,10 +263,7 @@ REFUSALS = [
     ),
     (lambda: logistic_regression(X[:, 0], Y), r"X must have points as rows"),
     (lambda: logistic_regression(X * np.nan, Y), r"X must be finite"),
-    (
-        lambda: softmax_regression(X, Y, -1.0),
-        r"penalty must .*not negative.*; got -1",
-    ),
+    (lambda: softmax_regression(X, Y, -1.0), r"penalty must .*not negative.*; got -1"),
 ]
 
 

@@ -8,14 +8,7 @@ from numpy.random import default_rng
 from numpy.testing import assert_allclose, assert_array_equal
 from strategies import seeds
 
-from dlcore.feedforward.activations import (
-    gelu,
-    identity,
-    relu,
-    sigmoid,
-    softplus,
-    tanh,
-)
+from dlcore.feedforward.activations import gelu, identity, relu, sigmoid, softplus, tanh
 from dlcore.feedforward.losses import cross_entropy, squared
 from dlcore.feedforward.network import (
     Concat,
@@ -115,8 +108,7 @@ def test_layers_refuse():
     with pytest.raises(ValueError, match="Dense: W and b must be finite"):
         Dense(W * np.nan, np.zeros(3))
     with pytest.raises(
-        ValueError,
-        match=r"Dense: X must have 2 columns; got shape \(5, 3\). Rows",
+        ValueError, match=r"Dense: X must have 2 columns; got shape \(5, 3\). Rows"
     ):
         Dense(W, np.zeros(3))(np.zeros((5, 3)))
     with pytest.raises(
@@ -130,8 +122,7 @@ def test_layers_refuse():
     with pytest.raises(ValueError, match="Residual: V must be finite"):
         Residual(W, np.zeros(3), relu, W * np.nan)
     with pytest.raises(
-        ValueError,
-        match=r"Residual: W must be square without V; got shape \(3, 2\)",
+        ValueError, match=r"Residual: W must be square without V; got shape \(3, 2\)"
     ):
         Residual(W, np.zeros(3))
     ramp = Dense(W, np.zeros(3), lambda z: np.clip(z, 0, 1))
@@ -229,17 +220,7 @@ def test_an_epoch_sees_every_row_once(rng, batch):
         seen.append(rows)
         return rows
 
-    fit(
-        network,
-        X,
-        y,
-        squared,
-        GD(network.parameters(), 1e-9),
-        1,
-        rng,
-        batch,
-        note,
-    )
+    fit(network, X, y, squared, GD(network.parameters(), 1e-9), 1, rng, batch, note)
     assert {len(rows) for rows in seen[:-1]} <= {batch}
     assert_allclose(np.sort(np.vstack(seen), axis=0), np.sort(X, axis=0))
 

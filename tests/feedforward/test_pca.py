@@ -81,10 +81,7 @@ ONE = np.ones((2, 2))
             lambda: pca(ONE, 1).encode(np.ones((2, 3))),
             r"X must have 2 columns; got shape \(2, 3\)",
         ),
-        (
-            lambda: pca(ONE, 1).decode(ONE),
-            r"Z must have 1 columns; got shape \(2, 2\)",
-        ),
+        (lambda: pca(ONE, 1).decode(ONE), r"Z must have 1 columns; got shape \(2, 2\)"),
     ],
 )
 @pytest.mark.usefixtures("unchecked")

@@ -194,8 +194,7 @@ def test_cells_by_hand():
 
 
 @pytest.mark.parametrize(
-    ("m", "n", "L"),
-    [(2, 2, 1), (3, 2, 3), (4, 2, 3), (5, 2, 2), (6, 2, 2), (7, 2, 2)],
+    ("m", "n", "L"), [(2, 2, 1), (3, 2, 3), (4, 2, 3), (5, 2, 2), (6, 2, 2), (7, 2, 2)]
 )
 def test_the_folding_network_has_its_pieces_all_different(m, n, L):
     net = folding_network(m, n, L, default_rng(m + L))
@@ -284,10 +283,7 @@ REFUSALS = [
         lambda: folding_network(60, 20, 1, default_rng(0)),
         r"at most 100,000 subsets of n hyperplanes; got 60 and 20",
     ),
-    (
-        lambda: patterns(ONE, np.ones(2)),
-        r"patterns: X must have points as rows",
-    ),
+    (lambda: patterns(ONE, np.ones(2)), r"patterns: X must have points as rows"),
 ]
 
 

@@ -10,19 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import seeds
 
-from dlcore.feedforward.activations import (
-    identity,
-    leaky_relu,
-    relu,
-    sigmoid,
-    tanh,
-)
+from dlcore.feedforward.activations import identity, leaky_relu, relu, sigmoid, tanh
 from dlcore.feedforward.network import Dense, Network, Residual, mlp
-from dlcore.feedforward.symmetry import (
-    is_permutation,
-    permute_hidden,
-    scale_hidden,
-)
+from dlcore.feedforward.symmetry import is_permutation, permute_hidden, scale_hidden
 
 TORCH = {
     "ReLU": torch.relu,
@@ -61,21 +51,13 @@ def test_the_order_of_hidden_units_does_not_matter(phi, rng, sizes):
 
 @pytest.mark.parametrize(
     ("phi", "kind"),
-    [
-        (relu, "positive"),
-        (leaky_relu, "positive"),
-        (tanh, "signs"),
-        (identity, "any"),
-    ],
+    [(relu, "positive"), (leaky_relu, "positive"), (tanh, "signs"), (identity, "any")],
 )
 @given(rng=seeds, sizes=st.lists(st.integers(1, 5), min_size=3, max_size=5))
 def test_factors_that_commute_do_not_matter(phi, kind, rng, sizes):
     net, X = draw(rng, phi, sizes), rng.normal(size=(4, sizes[0]))
     k = int(rng.integers(1, len(sizes) - 1))
-    sign, size = (
-        rng.choice([-1.0, 1.0], sizes[k]),
-        rng.uniform(0.2, 5, sizes[k]),
-    )
+    sign, size = (rng.choice([-1.0, 1.0], sizes[k]), rng.uniform(0.2, 5, sizes[k]))
     d = {"positive": size, "signs": sign, "any": sign * size}[kind]
     other = scale_hidden(net, k, d)
     assert np.allclose(by_torch(other, X), by_torch(net, X))
@@ -127,14 +109,8 @@ SHORTCUT = Network(
 )
 REFUSALS = [
     (lambda: permute_hidden(NET, 2, [0]), r"layer must be one of 1 … 1; got 2"),
-    (
-        lambda: permute_hidden(NET, 0, [0]),
-        r"layer must be a whole number from 1 on",
-    ),
-    (
-        lambda: permute_hidden(NET, 1, [0, 1, 1]),
-        r"order must hold each of 0 … 2 once",
-    ),
+    (lambda: permute_hidden(NET, 0, [0]), r"layer must be a whole number from 1 on"),
+    (lambda: permute_hidden(NET, 1, [0, 1, 1]), r"order must hold each of 0 … 2 once"),
     (
         lambda: permute_hidden(NET, 1, [0.0, 1.0, 2.0]),
         r"order must hold each of 0 … 2 once",
@@ -143,16 +119,10 @@ REFUSALS = [
         lambda: permute_hidden(SHORTCUT, 1, [1, 0]),
         r"have Dense layers only; got \['Res",
     ),
-    (
-        lambda: scale_hidden(NET, 1, np.ones(2)),
-        r"one factor for each of the 3 units",
-    ),
+    (lambda: scale_hidden(NET, 1, np.ones(2)), r"one factor for each of the 3 units"),
     (lambda: scale_hidden(NET, 1, np.zeros(3)), r"be finite and not zero"),
     (lambda: scale_hidden(NET, 1, -np.ones(3)), r"commute with ReLU; got \[-1"),
-    (
-        lambda: scale_hidden(TANH, 1, 2 * np.ones(3)),
-        r"commute with tanh; got \[2",
-    ),
+    (lambda: scale_hidden(TANH, 1, 2 * np.ones(3)), r"commute with tanh; got \[2"),
 ]
 
 

@@ -11,13 +11,7 @@ from matplotlib.patches import Rectangle
 from PIL import Image
 
 from dlcore.figures import explore as module
-from dlcore.figures.explore import (
-    DESCRIPTION,
-    FRAMES,
-    PALETTE,
-    explore,
-    in_few_colours,
-)
+from dlcore.figures.explore import DESCRIPTION, FRAMES, PALETTE, explore, in_few_colours
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 
@@ -71,10 +65,7 @@ def forgets(a):
             {"draw": undocumented, "a": [1]},
             "draw must have a docstring .* 'undocumented'",
         ),
-        (
-            {},
-            r"parameters must each have at least one value; got \{\}. Write explore",
-        ),
+        ({}, r"parameters must each have at least one value; got \{\}. Write explore"),
         ({"a": []}, "parameters must each have at least one value"),
         (
             {"a": range(6), "kind": ["up"] * 7},
@@ -90,10 +81,7 @@ def forgets(a):
             "play must go with exactly one parameter of numbers",
         ),
         ({"a": [1], "start": {"b": 1}}, r"must name one of \['a'\]; got 'b'"),
-        (
-            {"a": [1], "labels": {"b": "x"}},
-            r"must name one of \['a'\]; got 'b'",
-        ),
+        ({"a": [1], "labels": {"b": "x"}}, r"must name one of \['a'\]; got 'b'"),
         (
             {"a": [1, 2], "start": {"a": 3}},
             r"start\['a'\] must be one of \[1, 2\]; got 3",
@@ -158,11 +146,7 @@ def test_frames_must_have_one_size(show):
 
 def test_description_says_what_controls_show():
     explorer = explore(
-        shade,
-        a=[0, 1, 2],
-        kind=["up", "down"],
-        start={"a": 2},
-        labels={"a": "dark"},
+        shade, a=[0, 1, 2], kind=["up", "down"], start={"a": 2}, labels={"a": "dark"}
     )
     assert explorer.description() == {
         "name": "shade",
@@ -226,28 +210,15 @@ class Picture(HTMLParser):
 
 def test_moving_a_live_control_redraws():
     widget = explore(
-        shade,
-        a=[0, 1, 2],
-        kind=["up", "down"],
-        start={"a": 1},
-        labels={"a": "dark"},
+        shade, a=[0, 1, 2], kind=["up", "down"], start={"a": 1}, labels={"a": "dark"}
     ).widget()
     _, slider, menu = widget.children
     assert (slider.description, menu.description) == ("dark", "kind")
-    assert picture(widget) == (
-        0.6,
-        "A square as dark as a. (dark = 1, kind = up)",
-    )
+    assert picture(widget) == (0.6, "A square as dark as a. (dark = 1, kind = up)")
     slider.index = 2
-    assert picture(widget) == (
-        0.7,
-        "A square as dark as a. (dark = 2, kind = up)",
-    )
+    assert picture(widget) == (0.7, "A square as dark as a. (dark = 2, kind = up)")
     menu.value = "down"
-    assert picture(widget) == (
-        0.3,
-        "A square as dark as a. (dark = 2, kind = down)",
-    )
+    assert picture(widget) == (0.3, "A square as dark as a. (dark = 2, kind = down)")
 
 
 def test_live_player_moves_the_slider_from_where_it_starts():
@@ -299,12 +270,7 @@ def test_numbers_read_well():
         return shade()
 
     (control,) = explore(draw, a=[-1, 0.25, -1e-7, 10**6]).description()["controls"]
-    assert control["texts"] == [
-        "−1",
-        "0.25",
-        "−1e−07",
-        "1000000",
-    ]
+    assert control["texts"] == ["−1", "0.25", "−1e−07", "1000000"]
 
 
 def test_frames_have_few_colours(show):

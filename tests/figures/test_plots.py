@@ -132,10 +132,7 @@ def test_events_stand_at_their_years_and_texts_in_rows(ax):
 
 def test_a_picture_goes_from_paper_to_ink_in_a_frame(ax):
     (image,) = plot_grey(np.array([[-1.0, 1.0]]), ax, "one").get_images()
-    assert image.to_rgba(np.array([-1.0, 1.0]))[:, :3].tolist() == [
-        [1] * 3,
-        [0] * 3,
-    ]
+    assert image.to_rgba(np.array([-1.0, 1.0]))[:, :3].tolist() == [[1] * 3, [0] * 3]
     assert all(spine.get_visible() for spine in ax.spines.values())
     assert ax.get_title(loc="left") == "one"
 
@@ -162,12 +159,7 @@ def test_a_graph_has_boxes_arrows_values_above_and_gradients_below(ax):
     edges = [("x", "z"), ("w", "z")]
     places = {"x": (0.0, 1.0), "w": (0.0, -1.0), "z": (2.0, 0.0)}
     plot_graph(
-        edges,
-        places,
-        ax,
-        labels={"z": "wx"},
-        values={"x": "3"},
-        gradients={"x": "5"},
+        edges, places, ax, labels={"z": "wx"}, values={"x": "3"}, gradients={"x": "5"}
     )
     texts = {t.get_text(): t for t in ax.texts if t.get_text()}
     assert set(texts) == {"x", "w", "wx", "3", "5"}
@@ -304,10 +296,7 @@ def test_volumes_refuse_a_matrix(ax):
         ({"shapes": [(1, 8, 6), (0, 4, 4)]}, "a side must be a whole number"),
         ({"shapes": [(-3,)]}, "a side must be a whole number from 1"),
         ({"names": ["a"]}, "names must be none, or one for each of the 2"),
-        (
-            {"names": list("abc")},
-            "names must be none, or one for each of the 2",
-        ),
+        ({"names": list("abc")}, "names must be none, or one for each of the 2"),
         ({"joins": [(0, 2)]}, "joins must be pairs of different boxes"),
         ({"joins": [(0, -1)]}, "joins must be pairs of different boxes"),
         ({"joins": [(1, 1)]}, "joins must be pairs of different boxes"),

@@ -14,9 +14,7 @@ class Bar:
         self.closed = False
         Bar.made.append(self)
 
-    value = property(
-        fset=lambda self, value: self.values.append(value),
-    )
+    value = property(fset=lambda self, value: self.values.append(value))
 
     def close(self):
         self.closed = True

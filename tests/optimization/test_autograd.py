@@ -349,10 +349,7 @@ ones = Tensor(np.ones((2, 3)), requires_grad=True)
             lambda: ones + np.ones((2, 4)),
             r"add: the shapes must be equal, or 1, .* got \(2, 3\) and \(2, 4\)",
         ),
-        (
-            lambda: ones @ ones,
-            r"matmul: the operands .* got \(2, 3\) and \(2, 3\)",
-        ),
+        (lambda: ones @ ones, r"matmul: the operands .* got \(2, 3\) and \(2, 3\)"),
         (lambda: ones @ np.ones(3), "A vector is a matrix with one row"),
         (lambda: Tensor(np.ones(3)).T, r"T: the tensor must have two axes"),
         (lambda: ones**ones, "pow: the exponent must be a number; got Tensor"),

@@ -7,11 +7,7 @@ from sklearn.linear_model import Ridge
 from sklearn.model_selection import KFold, LeaveOneOut, cross_val_score
 from strategies import seeds
 
-from dlcore.optimization.cross_validation import (
-    cross_validate,
-    kfold,
-    leave_one_out,
-)
+from dlcore.optimization.cross_validation import cross_validate, kfold, leave_one_out
 
 
 @given(rng=seeds, s=st.integers(2, 40), data=st.data())

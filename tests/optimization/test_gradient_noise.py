@@ -76,11 +76,7 @@ def test_by_hand():
     assert batch_variance(np.array([[7.0]]), 1) == 0  # one example, no noise
     assert noise_floor(np.array([1.0]), np.array([4.0]), 1.0) == 2
     one = np.array([1.0])
-    assert second_moments(one, 3 * one, one, [1.0, 0.5]).tolist() == [
-        [9],
-        [1],
-        [0.5],
-    ]
+    assert second_moments(one, 3 * one, one, [1.0, 0.5]).tolist() == [[9], [1], [0.5]]
 
 
 ONE, ROWS = np.ones(1), np.ones((3, 2))
@@ -90,19 +86,10 @@ ONE, ROWS = np.ones(1), np.ones((3, 2))
     ("call", "message"),
     [
         (lambda: updates_per_epoch(0, 1), "updates_per_epoch: s must be a who"),
-        (
-            lambda: updates_per_epoch(1, 0),
-            "batch must be a whole number from 1",
-        ),
-        (
-            lambda: batch_variance(ONE, 1),
-            r"gradients as rows; got shape \(1,\)",
-        ),
+        (lambda: updates_per_epoch(1, 0), "batch must be a whole number from 1"),
+        (lambda: batch_variance(ONE, 1), r"gradients as rows; got shape \(1,\)"),
         (lambda: batch_variance(ROWS, 4), "be at most 3, the number of exam"),
-        (
-            lambda: batch_variance(ROWS, 0),
-            "batch must be a whole number from 1",
-        ),
+        (lambda: batch_variance(ROWS, 0), "batch must be a whole number from 1"),
         (lambda: batch_variance(np.nan * ROWS, 1), "G must be finite"),
         (lambda: second_moments(ONE, ROWS, ONE, []), "be equally long lists"),
         (lambda: second_moments(1.0, 1.0, 1.0, []), "be equally long lists"),

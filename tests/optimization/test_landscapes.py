@@ -189,8 +189,7 @@ def test_pl_constant_does_not_mind_rounding():
     exact = (np.eye(2) @ X.T @ X) ** 2
     gaps = ((np.eye(2) @ X.T) ** 2).sum(axis=1) / 2
     assert_allclose(
-        pl_constant(values, gradients, lowest),
-        (exact.sum(axis=1) / (2 * gaps)).min(),
+        pl_constant(values, gradients, lowest), (exact.sum(axis=1) / (2 * gaps)).min()
     )
 
 
@@ -303,10 +302,7 @@ def same(x):
             lambda: steps_to_critical(same, ONE, 1, np.nan),
             "eps must be positive and finite; got nan",
         ),
-        (
-            lambda: steps_to_critical(same, ONE, 1, 1, -1),
-            "most must be a whole number",
-        ),
+        (lambda: steps_to_critical(same, ONE, 1, 1, -1), "most must be a whole number"),
         (
             lambda: steps_to_critical(lambda x: x**3, 9 * ONE, 5, 1),
             "stay finite; got inf after 4 steps. Take a smaller lr",
@@ -315,10 +311,7 @@ def same(x):
             lambda: steps_to_critical(np.ones_like, ONE, 1, 0.5, 10),
             "fall to 0.5 in 10 steps; got 1.0",
         ),
-        (
-            lambda: steps_to_critical(same, np.inf * ONE, 1, 1),
-            "start must be finite",
-        ),
+        (lambda: steps_to_critical(same, np.inf * ONE, 1, 1), "start must be finite"),
     ],
 )
 def test_refuses(call, message):

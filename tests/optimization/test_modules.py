@@ -64,10 +64,7 @@ def test_equals_torch(rng, widths):
     for n, m in pairwise(widths):
         layer, twin = Linear(n, m, rng), torch.nn.Linear(n, m).double()
         twin.load_state_dict(
-            {
-                "weight": torch.tensor(layer.W.data),
-                "bias": torch.tensor(layer.b.data),
-            }
+            {"weight": torch.tensor(layer.W.data), "bias": torch.tensor(layer.b.data)}
         )
         layers += [layer, Tensor.tanh]
         theirs += [twin, torch.nn.Tanh()]
@@ -217,10 +214,7 @@ F = Linear(3, 1, RNG)
             lambda: Sequential(F).load_state_dict({"layers.0.W": np.zeros((1, 2))}),
             "load_state_dict: state must have the arrays",
         ),
-        (
-            lambda: Skip(F, "sum"),
-            "got sum. For the sum there is Residual.",
-        ),
+        (lambda: Skip(F, "sum"), "got sum. For the sum there is Residual."),
         (lambda: Skip(F, ["mean"]), "combine must be one of"),
         (lambda: Residual(F, np.nan), "scale must lie in (-∞, ∞); got nan"),
         (lambda: Residual(F, "a"), "scale must lie in (-∞, ∞); got a"),

@@ -55,11 +55,7 @@ def assert_same_both_ways(ours, theirs, rng, shape):
     momentum=st.sampled_from([0.1, 0.7, 1.0]),
 )
 def test_batch_norm_equals_torch(rng, shape, eps, momentum):
-    Theirs = {
-        2: torch.nn.BatchNorm1d,
-        3: torch.nn.BatchNorm1d,
-        4: torch.nn.BatchNorm2d,
-    }
+    Theirs = {2: torch.nn.BatchNorm1d, 3: torch.nn.BatchNorm1d, 4: torch.nn.BatchNorm2d}
     ours = BatchNorm(3, eps, momentum)
     theirs = Theirs[len(shape)](3, eps, momentum, dtype=torch.float64)
     copy_affine(ours, theirs, rng)
@@ -206,26 +202,14 @@ def test_single_precision_stays(layer):
             lambda: LayerNorm(2)(Tensor(np.zeros((4, 3)))),
             "have 2 features along its last axis",
         ),
-        (
-            lambda: BatchNorm(1, eps=0)(Tensor(np.ones((4, 1)))),
-            "vary along the axis",
-        ),
-        (
-            lambda: BatchNorm(1)(Tensor([[1.0], [np.nan]])),
-            "have a finite variance",
-        ),
-        (
-            lambda: standardize(Tensor([1e200, -1e200]), 0),
-            "have a finite variance",
-        ),
+        (lambda: BatchNorm(1, eps=0)(Tensor(np.ones((4, 1)))), "vary along the axis"),
+        (lambda: BatchNorm(1)(Tensor([[1.0], [np.nan]])), "have a finite variance"),
+        (lambda: standardize(Tensor([1e200, -1e200]), 0), "have a finite variance"),
         (
             lambda: standardize(Tensor(np.ones((2, 3))), 2),
             "axis must be one of 2 axes; got 2",
         ),
-        (
-            lambda: standardize(Tensor(np.zeros((0, 3))), 0),
-            "x must hold numbers",
-        ),
+        (lambda: standardize(Tensor(np.zeros((0, 3))), 0), "x must hold numbers"),
         (
             lambda: WeightNorm(Linear(2, 3, np.random.default_rng(0)))(
                 Tensor(np.ones((4, 3)))

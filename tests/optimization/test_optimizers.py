@@ -32,12 +32,7 @@ LR = {"lr": 0.03}
 PAIRS = {
     "GD": (GD, LR, torch.optim.SGD, {}),
     "Momentum": (Momentum, LR, torch.optim.SGD, {"momentum": 0.9}),
-    "Nesterov": (
-        Nesterov,
-        LR,
-        torch.optim.SGD,
-        {"momentum": 0.9, "nesterov": True},
-    ),
+    "Nesterov": (Nesterov, LR, torch.optim.SGD, {"momentum": 0.9, "nesterov": True}),
     "AdaGrad": (AdaGrad, LR, torch.optim.Adagrad, {}),
     "RMSProp": (RMSProp, LR, torch.optim.RMSprop, {}),
     "Adadelta": (Adadelta, {"lr": 1.0}, torch.optim.Adadelta, {}),

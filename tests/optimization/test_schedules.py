@@ -50,8 +50,7 @@ def test_cosine_equals_torch(total, last):
     schedule = schedules.cosine(total, last)
     ours = [schedule(t) for t in range(total + 1)]
     theirs = torchs(
-        lambda o: lr_scheduler.CosineAnnealingLR(o, total, eta_min=last),
-        total + 1,
+        lambda o: lr_scheduler.CosineAnnealingLR(o, total, eta_min=last), total + 1
     )
     assert_allclose(ours, theirs, atol=1e-9)
     assert schedule(total + 7) == schedule(total)

@@ -9,13 +9,7 @@ from numpy.random import default_rng
 from scipy import stats
 from strategies import seeds
 
-from dlcore.feedforward.activations import (
-    CATALOGUE,
-    identity,
-    relu,
-    sigmoid,
-    tanh,
-)
+from dlcore.feedforward.activations import CATALOGUE, identity, relu, sigmoid, tanh
 from dlcore.feedforward.network import Dense, Network, mlp
 from dlcore.optimization.signal_propagation import gains, gaussian_mean, signal
 
@@ -106,10 +100,7 @@ def test_whole_numbers_are_squared_as_floats():
     X, P = np.full((1, 3), 10**5), np.full((1, 2), 4 * 10**9)
     up, down = signal(NET, X, P)
     assert (up[0], down[-1]) == (1e10, 1.6e19)
-    both = (
-        signal(NET, [[1, 2, 3]], [[1, 2]]),
-        signal(NET, [[1.0, 2, 3]], [[1.0, 2]]),
-    )
+    both = (signal(NET, [[1, 2, 3]], [[1, 2]]), signal(NET, [[1.0, 2, 3]], [[1.0, 2]]))
     assert np.array_equal(*both)
 
 

@@ -147,7 +147,9 @@ def test_refusals_say_what_fits():
         states(torch.zeros(4, 5), V, U[0], x)
     with pytest.raises(ValueError, match=r"x must have the axes \(B, T, 4\)"):
         states(U, V, U[0], x[:, :0])
-    with pytest.raises(ValueError, match=r"b must have the shape \(5,\); got shape \(1,"):
+    with pytest.raises(
+        ValueError, match=r"b must have the shape \(5,\); got shape \(1,"
+    ):
         states(U, V, U[0, :1], x)
     with pytest.raises(ValueError, match=r"start must have the shape \(2, 5\)"):
         states(U, V, U[0], x, start=U[:1])

@@ -151,14 +151,8 @@ def test_scale_by_hand():
             lambda z, x: network(KINDS[1]).loss(z + 0.5, x[:, :6]),
             "be counts 0, 1, 2.*gaussian",
         ),
-        (
-            lambda z, x: network(KINDS[0]).loss(z / 0, x[:, :6]),
-            "be finite; got NaN",
-        ),
-        (
-            lambda z, x: network(KINDS[0]).loss(z[:, :0], x[:, :0]),
-            "at least one value",
-        ),
+        (lambda z, x: network(KINDS[0]).loss(z / 0, x[:, :6]), "be finite; got NaN"),
+        (lambda z, x: network(KINDS[0]).loss(z[:, :0], x[:, :0]), "at least one value"),
         (
             lambda z, x: network(KINDS[0]).sample(
                 z, x[:, :6], 2, np.random.default_rng(0)

@@ -70,10 +70,7 @@ def test_no_tree_is_less_deep_than_huffman(weights):
 
 @given(weights)
 def test_huffman_lies_within_a_bit_of_the_entropy(weights):
-    depth, bits = (
-        expected_depth(weights, huffman(weights)),
-        entropy_bits(weights),
-    )
+    depth, bits = (expected_depth(weights, huffman(weights)), entropy_bits(weights))
     assert bits <= depth + 1e-12
     if all(weights):
         assert depth < bits + 1

@@ -8,13 +8,7 @@ from hypothesis import strategies as st
 from scipy import signal, stats
 from strategies import seeds
 
-from dlcore.recurrence.linear_recurrence import (
-    LRU,
-    MinGRU,
-    MinLSTM,
-    diagonalize,
-    ring,
-)
+from dlcore.recurrence.linear_recurrence import LRU, MinGRU, MinLSTM, diagonalize, ring
 from dlcore.recurrence.recurrent import GRU
 
 
@@ -114,11 +108,7 @@ def test_mingru_is_a_gru_that_does_not_see_its_state(rng):
 @given(seeds)
 def test_mingru_and_minlstm_stay_between_state_and_candidate(rng):
     for name in ("MinGRU", "MinLSTM"):
-        layer, x, h = (
-            randomised(name, rng),
-            normal(rng, 5, 3),
-            normal(rng, 5, 4),
-        )
+        layer, x, h = (randomised(name, rng), normal(rng, 5, 3), normal(rng, 5, 4))
         new, _ = layer.step(x, (h,))
         candidate = x @ layer.V[-4:].T + layer.b[-4:]
         assert (new >= torch.minimum(h, candidate) - 1e-12).all()
@@ -127,11 +117,7 @@ def test_mingru_and_minlstm_stay_between_state_and_candidate(rng):
 
 @given(seeds)
 def test_minlstm_divides_its_gates_by_their_sum(rng):
-    layer, x, h = (
-        randomised("MinLSTM", rng),
-        normal(rng, 5, 3),
-        normal(rng, 5, 4),
-    )
+    layer, x, h = (randomised("MinLSTM", rng), normal(rng, 5, 3), normal(rng, 5, 4))
     f, i, candidate = (x @ layer.V.T + layer.b).chunk(3, dim=1)
     f, i = torch.sigmoid(f), torch.sigmoid(i)
     expected = f / (f + i) * h + i / (f + i) * candidate

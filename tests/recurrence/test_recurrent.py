@@ -78,8 +78,7 @@ def test_stack_of_two_directions_with_lengths_is_that_of_torch(kind, rng, length
 @given(seeds, st.lists(st.integers(1, 6), min_size=1, max_size=4))
 def test_padding_changes_nothing_and_gets_nothing(kind, rng, lengths):
     layer = Bidirectional(
-        randomised(kind(3, 2).double(), rng),
-        randomised(kind(3, 2).double(), rng),
+        randomised(kind(3, 2).double(), rng), randomised(kind(3, 2).double(), rng)
     )
     x = normal(rng, len(lengths), 6, 3)
     mask = length_mask(torch.tensor(lengths), 6)
@@ -90,8 +89,7 @@ def test_padding_changes_nothing_and_gets_nothing(kind, rng, lengths):
     for rows in (x, spoiled):
         h, state = layer(rows, torch.tensor(lengths))
         slopes = torch.autograd.grad(
-            h.square().sum() + sum(s.sum() for s in state),
-            [rows, *layer.parameters()],
+            h.square().sum() + sum(s.sum() for s in state), [rows, *layer.parameters()]
         )
         results.append((h, state, slopes))
     torch.testing.assert_close(*results)

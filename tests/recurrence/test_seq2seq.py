@@ -221,8 +221,7 @@ def test_wide_beam_finds_the_best_of_all_sequences():
         (
             sum(
                 torch.log_softmax(
-                    net(x[None], torch.tensor([[3, *sequence[:-1]]]))[0][0],
-                    dim=1,
+                    net(x[None], torch.tensor([[3, *sequence[:-1]]]))[0][0], dim=1
                 )[i, token].item()
                 for i, token in enumerate(sequence)
             ),

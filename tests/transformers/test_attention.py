@@ -34,11 +34,7 @@ def layer(rng, h, bias=True):
 
 @given(seeds, sizes, sizes, sizes, sizes, st.booleans())
 def test_values_and_gradients_are_those_of_torch(rng, B, Tq, Tk, d, masked):
-    Q, K, V = (
-        normal(rng, B, Tq, d),
-        normal(rng, B, Tk, d),
-        normal(rng, B, Tk, 3),
-    )
+    Q, K, V = (normal(rng, B, Tq, d), normal(rng, B, Tk, d), normal(rng, B, Tk, 3))
     mask = some_mask(rng, B, Tq, Tk) if masked else None
     Y, A = attend(Q, K, V, mask)
     want = F.scaled_dot_product_attention(Q, K, V, attn_mask=mask)

@@ -140,10 +140,7 @@ X = torch.zeros(1, 3, dtype=torch.long)
     [
         (lambda: BERT(7, 2, 8, 2, 1)(X), "context of 2 tokens; got 3"),
         (lambda: BERT(7, 5, 8, 2, 1)(X + 7), "lie between 0 and 6"),
-        (
-            lambda: BERT(7, 5, 8, 2, 1)(X, X + 2),
-            "segments must lie between 0 and 1",
-        ),
+        (lambda: BERT(7, 5, 8, 2, 1)(X, X + 2), "segments must lie between 0 and 1"),
         (lambda: BERT(7, 5, 8, 3, 1), "be a multiple of num_heads = 3"),
         (
             lambda: hide(X, X == 0, 4, (5, 9), generator(), 1.5),
@@ -154,10 +151,7 @@ X = torch.zeros(1, 3, dtype=torch.long)
             lambda: hide(X, X == 0, 4, (5, 9), generator(), 0.2, 0.9, 0.2),
             "masked and swapped must not be negative",
         ),
-        (
-            lambda: hide(X, X == 0, 4, (9, 9), generator()),
-            "words must be a range",
-        ),
+        (lambda: hide(X, X == 0, 4, (9, 9), generator()), "words must be a range"),
         (lambda: best_span(torch.ones(1, 2, 2), 0), "longest must be a whole"),
     ],
 )

@@ -29,10 +29,7 @@ def test_encoder_is_that_of_torch(rng, B, T, first):
         8, 2, 5, dropout=0, batch_first=True, norm_first=first
     )
     theirs = nn.TransformerEncoder(
-        layer,
-        2,
-        norm=nn.LayerNorm(8) if first else None,
-        enable_nested_tensor=False,
+        layer, 2, norm=nn.LayerNorm(8) if first else None, enable_nested_tensor=False
     ).double()
     copy_stack(ours, theirs)
     X = normal(rng, B, T, 8)
@@ -131,10 +128,7 @@ X = torch.ones(1, 2, 8)
             "num_layers must be a whole number from 1",
         ),
         (lambda: FeedForward(8, 0), "d_ff must be a whole number from 1 on"),
-        (
-            lambda: Block(8, 2, d_ff=0),
-            "d_ff must be a whole number from 1 on",
-        ),
+        (lambda: Block(8, 2, d_ff=0), "d_ff must be a whole number from 1 on"),
         (lambda: Block(8, 2)(X, causal_mask(3)), "mask must fit the scores"),
         (lambda: Block(8, 2)(X[0]), "X must have the axes (B, T, 8)"),
     ],

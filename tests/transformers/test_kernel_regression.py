@@ -57,11 +57,7 @@ def test_weights_are_ratios_of_the_kernels_of_scikit_learn(rng, kernel):
 
 @given(seeds, st.integers(1, 3))
 def test_boxcar_is_the_mean_of_neighbours_in_scikit_learn(rng, n):
-    q, k, v = (
-        rng.normal(size=(6, n)),
-        rng.normal(size=(8, n)),
-        rng.normal(size=8),
-    )
+    q, k, v = (rng.normal(size=(6, n)), rng.normal(size=(8, n)), rng.normal(size=8))
     with np.errstate(all="ignore"):
         theirs = RadiusNeighborsRegressor(radius=1.0).fit(k, v)
         reached = np.linalg.norm(q[:, None] - k, axis=2).min(axis=1) <= 1
@@ -115,10 +111,7 @@ K, V = np.zeros((2, 1)), np.zeros(2)
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (
-            lambda: weights(K, K, 0.0),
-            "width must be positive: one number, or 1",
-        ),
+        (lambda: weights(K, K, 0.0), "width must be positive: one number, or 1"),
         (lambda: weights(K, K, np.ones(2)), "width must be positive"),
         (lambda: weights(K, K, 1.0, "cosine"), "kernel must be one of"),
         (lambda: weights(np.zeros((1, 2)), K, 1.0), "have 1 columns"),
@@ -133,8 +126,4 @@ def test_refusals(call, message, unchecked):
 
 
 def test_boxcar_has_its_border():
-    assert boxcar(np.array([-1.0, 1.0, np.nextafter(1, 2)])).tolist() == [
-        1,
-        1,
-        0,
-    ]
+    assert boxcar(np.array([-1.0, 1.0, np.nextafter(1, 2)])).tolist() == [1, 1, 0]

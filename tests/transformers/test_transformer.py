@@ -31,10 +31,7 @@ def test_values_and_gradients_are_those_of_torch(rng, B, S, T, first):
     theirs = nn.Transformer(
         8, 2, 2, 2, 32, dropout=0, batch_first=True, norm_first=first
     ).double()
-    for mine, other in [
-        (ours.encoder, theirs.encoder),
-        (ours.decoder, theirs.decoder),
-    ]:
+    for mine, other in [(ours.encoder, theirs.encoder), (ours.decoder, theirs.decoder)]:
         copy_stack(mine, other)
     x, y = tokens(rng, 7, B, S), tokens(rng, 5, B, T)
     lengths = torch.tensor(rng.integers(1, S + 1, B))

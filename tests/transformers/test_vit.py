@@ -122,10 +122,7 @@ def test_count_of_the_base_model():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (
-            lambda: patchify(torch.ones(1, 1, 4, 5), 2),
-            "last two multiples of 2",
-        ),
+        (lambda: patchify(torch.ones(1, 1, 4, 5), 2), "last two multiples of 2"),
         (lambda: patchify(torch.ones(4, 4), 2), "got shape (4, 4)"),
         (lambda: patchify(torch.ones(1, 1, 4, 4), 0), "patch must be a whole"),
         (lambda: unpatchify(torch.ones(1, 4, 5), 2, 1, 4), "have 4 columns"),

@@ -7,13 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dlcore.transformers.wordpiece import (
-    SPECIAL,
-    WordPiece,
-    joined,
-    spelled,
-    words,
-)
+from dlcore.transformers.wordpiece import SPECIAL, WordPiece, joined, spelled, words
 
 texts = st.lists(st.text("abc", min_size=1, max_size=6), min_size=1, max_size=12).map(
     Counter
@@ -102,13 +96,7 @@ def test_by_hand():
     assert model.cut("sun") == ["s", "##u", "##n"]
     assert model.cut("un") == ["un"]
     assert model.cut("xun") == ["[UNK]"]
-    assert words("In the beginning, God") == [
-        "in",
-        "the",
-        "beginning",
-        ",",
-        "god",
-    ]
+    assert words("In the beginning, God") == ["in", "the", "beginning", ",", "god"]
 
 
 def test_unknown_words_are_one_token():
