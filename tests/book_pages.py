@@ -100,7 +100,7 @@ def read_book(root: Path) -> Book:
     for file in sorted((root / "book").rglob("*.*")):
         path = file.relative_to(root)
         hidden = any(p.startswith((".", "_")) or p == "assignments" for p in path.parts)
-        if path.suffix in {".ipynb", ".md"} and not hidden:
+        if path.suffix in {".ipynb", ".md", ".rst"} and not hidden:
             pages[path.as_posix()] = Page(path.as_posix(), read(file))
             sheets[path.as_posix()] = {
                 sheet.stem: read_sheet(sheet) for sheet in folder(file).glob("*.webp")
@@ -112,7 +112,7 @@ def read_book(root: Path) -> Book:
 def read(file: Path) -> NotebookNode:
     """Read a page, or say which file is no notebook."""
     text = file.read_text(encoding="utf-8")
-    if file.suffix == ".md":
+    if file.suffix != ".ipynb":
         return nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(text)])
     try:
         notebook = nbformat.reads(text, as_version=4)
@@ -129,7 +129,7 @@ def entries(toc: Any) -> Iterator[str]:
     """Yield the pages that a table of contents lists, without their suffix."""
     for key, value in toc.items() if isinstance(toc, dict) else enumerate(toc):
         if key in ("root", "file"):
-            yield re.sub(r"\.(md|ipynb)$", "", value)
+            yield re.sub(r"\.(md|rst|ipynb)$", "", value)
         elif isinstance(value, dict | list):
             yield from entries(value)
 

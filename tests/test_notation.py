@@ -17,6 +17,8 @@ from hypothesis import strategies as st
 import dlcore
 from dlcore.connectionism.neurons import heaviside, sign
 from dlcore.connectionism.perceptron import fit, predict, separate
+from dlcore.feedforward.activations import relu
+from dlcore.feedforward.network import layered
 
 PAGE = (Path(__file__).parents[1] / "book" / "notation.md").read_text()
 ROWS = [
@@ -48,7 +50,8 @@ def names():
     arrays = {"X": X, "x": X[0], "y": y, "w": w, "u": w, "h": w}
     arrays["z"] = X[:, 0] ** 2
     matrices = {"W": rng.normal(size=(m, n)), "A": X[:n]}
-    matrices["layers"] = [(matrices["W"], np.ones(m))]
+    pairs = [(matrices["W"], np.ones(m)), (np.ones((1, m)), np.ones(1))]
+    matrices["network"] = layered(pairs, relu)
     for letter in "QKVE":
         matrices[letter] = torch.ones(m, n)
     sizes = {"s": s, "n": n, "m": m, "t": 0, "v": 1}

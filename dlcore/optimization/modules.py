@@ -14,6 +14,7 @@ from numpy.random import Generator
 from numpy.typing import DTypeLike
 
 from dlcore.checks import check, check_between, check_whole
+from dlcore.feedforward.initialization import he, normal
 from dlcore.optimization.autograd import Tensor, concat
 
 __all__ = [
@@ -29,7 +30,19 @@ __all__ = [
 
 
 class Parameter(Tensor):
-    """A tensor that is trained; it holds a copy, since training changes it in place."""
+    """A tensor that is trained: it requires a gradient.
+
+    It holds a copy of the data, since training changes it in place.
+
+    Args:
+        data: the first numbers.
+
+    Example:
+        >>> p = Parameter([1.0, 2.0])
+        >>> (p * p).sum().backward()
+        >>> p.requires_grad, p.grad.tolist()
+        (True, [2.0, 4.0])
+    """
 
     def __init__(self, data: Any) -> None:
         super().__init__(data, requires_grad=True)
@@ -37,7 +50,7 @@ class Parameter(Tensor):
 
 
 class Module:
-    """A part of a model: what it holds, and in ``forward`` what it computes.
+    """A part of a model: it holds parameters, and ``forward`` computes its outputs.
 
     Parameters and modules among its attributes, also in lists and dictionaries,
     belong to it. Arrays are what it keeps without training it, such as running
@@ -45,6 +58,12 @@ class Module:
 
     Attributes:
         training: whether it is being trained; dropout and batch normalisation ask.
+
+    Example:
+        >>> rng = np.random.default_rng(0)
+        >>> model = Sequential(Linear(3, 2, rng), Tensor.relu, Linear(2, 1, rng))
+        >>> model.size, list(model.named_parameters())
+        (11, ['layers.0.W', 'layers.0.b', 'layers.2.W', 'layers.2.b'])
     """
 
     training = True
@@ -120,13 +139,21 @@ class Module:
 
 
 class Linear(Module):
-    r"""The layer :math:`Wx + b`, for the rows :math:`x` of its input.
+    r"""The fully connected layer :math:`Wx + b`, for the rows :math:`x` of its input.
+
+    Equals ``torch.nn.Linear``, whose first weights are drawn otherwise.
 
     Args:
         inputs: number of inputs :math:`n`.
         outputs: number of outputs.
         rng: source of the weights, drawn from :math:`\mathcal{N}(0, 2/n)`; biases are 0.
         dtype: of the parameters.
+
+    Example:
+        >>> layer = Linear(2, 1, np.random.default_rng(0))
+        >>> layer.W.data[...] = [[2.0, 3.0]]
+        >>> layer(Tensor([[1.0, 10.0]])).data.tolist()
+        [[32.0]]
     """
 
     def __init__(
@@ -136,7 +163,8 @@ class Linear(Module):
         check_whole("Linear: outputs", outputs, 1)
         ok = np.issubdtype(dtype, np.floating)
         check(ok, "Linear: dtype", "be a floating type", dtype)
-        W = rng.normal(0, np.sqrt(2 / inputs), size=(outputs, inputs))
+        shape = outputs, inputs
+        W = normal(shape, he(shape), rng)
         self.W = Parameter(W.astype(dtype))
         self.b = Parameter(np.zeros(outputs, dtype))
 
@@ -145,14 +173,39 @@ class Linear(Module):
 
 
 def affine(who: str, x: Tensor, W: Tensor, b: Tensor) -> Tensor:
-    """Return :math:`Wx + b` for the rows of ``x``; refuse rows of another length."""
+    """Return :math:`Wx + b` for the rows of ``x``; refuse rows of another length.
+
+    Args:
+        who: what a refusal names.
+        x: inputs, rows are samples.
+        W: weights, a row per output.
+        b: biases, one per output.
+
+    Example:
+        >>> W, b = Tensor([[2.0, 3.0]]), Tensor([1.0])
+        >>> affine("layer", Tensor([[1.0, 10.0]]), W, b).data.tolist()
+        [[33.0]]
+    """
     ok, must = x.ndim >= 2 and x.shape[-1] == W.shape[1], f"have {W.shape[1]} columns"
     check(ok, f"{who}: x", must, f"shape {x.shape}", "Rows are samples.")
     return x @ W.T + b
 
 
 class Sequential(Module):
-    """Layers one after another; any function of a tensor is one, as ``Tensor.relu``."""
+    """Layers one after another.
+
+    Any function of a tensor is a layer, such as ``Tensor.relu``.
+
+    Equals ``torch.nn.Sequential``.
+
+    Args:
+        layers: from the inputs to the outputs.
+
+    Example:
+        >>> model = Sequential(lambda x: 2 * x, Tensor.relu)
+        >>> model(np.array([-1.0, 3.0])).data.tolist()
+        [0.0, 6.0]
+    """
 
     def __init__(self, *layers: Callable[[Tensor], Tensor]) -> None:
         check(len(layers) > 0, "Sequential: layers", "not be empty", "none")
@@ -169,11 +222,15 @@ class Sequential(Module):
 
 
 class Residual(Module):
-    r"""The sum :math:`x + s f(x)` (He, Zhang, Ren and Sun 2016).
+    """A residual connection, :math:`x + s f(x)` (He, Zhang, Ren and Sun 2016).
 
     Args:
         f: the branch, which keeps the shape.
         scale: :math:`s`.
+
+    Example:
+        >>> Residual(lambda x: 10 * x)(Tensor([1.0, 2.0])).data.tolist()
+        [11.0, 22.0]
     """
 
     def __init__(self, f: Callable[[Tensor], Tensor], scale: float = 1.0) -> None:
@@ -185,13 +242,21 @@ class Residual(Module):
 
 
 class Skip(Module):
-    """What came, and what the branch made of it, combined.
+    """A shortcut that joins input and branch by concatenation, mean or maximum.
+
+    Equals ``torch.cat`` of input and branch for ``"concat"``.
+    Equals ``torch.maximum`` of them for ``"max"``.
 
     Args:
         f: the branch.
         combine: ``"concat"`` sets them side by side; ``"mean"`` and ``"max"`` go entry by
             entry, where equal entries share the gradient of the largest. For the sum
             there is :class:`Residual`.
+
+    Example:
+        >>> x, ways = Tensor([1.0, -1.0]), ("concat", "mean", "max")
+        >>> [Skip(lambda x: 10 * x, way)(x).data.tolist() for way in ways]
+        [[1.0, -1.0, 10.0, -10.0], [5.5, -5.5], [10.0, -1.0]]
     """
 
     def __init__(self, f: Callable[[Tensor], Tensor], combine: str) -> None:
@@ -222,7 +287,7 @@ def _like(who: str, x: Tensor, y: Tensor) -> Tensor:
 
 
 class Dropout(Module):
-    r"""While training, set each number to 0 with probability :math:`p`.
+    """While training, set each number to 0 with probability :math:`p`.
 
     The others are divided by :math:`1 - p`, so that the mean stays; in use, nothing
     happens.
@@ -230,6 +295,13 @@ class Dropout(Module):
     Args:
         p: probability of dropping, in [0, 1).
         rng: source of randomness.
+
+    Example:
+        >>> dropout, x = Dropout(0.5, np.random.default_rng(0)), Tensor(np.ones(100))
+        >>> np.unique(dropout(x).data).tolist()
+        [0.0, 2.0]
+        >>> np.unique(dropout.eval()(x).data).tolist()
+        [1.0]
     """
 
     def __init__(self, p: float, rng: Generator) -> None:
