@@ -36,9 +36,13 @@ __all__ = [
     "topological_order",
 ]
 
-Array: TypeAlias = ndarray | np.floating[Any]  # sums of NumPy are no arrays
+#: What a gradient is: an array, or a number of NumPy, as its sums are.
+Array: TypeAlias = ndarray | np.floating[Any]
+#: A rule that carries the gradient of a result back to an operand.
 Pull: TypeAlias = Callable[[Array], Array]
+#: What an operation takes: a tensor, an array or a number.
 Operand: TypeAlias = Union["Tensor", ndarray, np.number[Any], float]
+#: Axes to reduce: one, several, or all of them (``None``).
 Axes: TypeAlias = int | tuple[int, ...] | None
 
 _recording = True
@@ -46,7 +50,17 @@ _recording = True
 
 @contextmanager
 def no_grad() -> Iterator[None]:
-    """Compute without remembering how, as one does when nothing is trained."""
+    """Compute without recording operations, inside a ``with`` block.
+
+    Nothing computed there can be differentiated, and less memory is needed.
+
+    Example:
+        >>> x = Tensor(2.0, requires_grad=True)
+        >>> with no_grad():
+        ...     y = x * x
+        >>> y.requires_grad
+        False
+    """
     global _recording
     before, _recording = _recording, False
     try:
@@ -56,7 +70,9 @@ def no_grad() -> Iterator[None]:
 
 
 class Tensor:
-    """An array, its gradient, and how it was made.
+    """An array with its gradient and a record of the operation that made it.
+
+    Equals ``torch.Tensor`` in the values and gradients of its operations.
 
     Attributes:
         data: the numbers.
@@ -66,6 +82,12 @@ class Tensor:
         edges: for each tensor that it was made from, that tensor and the rule that
             carries a gradient back to it.
         requires_grad: whether gradients are wanted here, or further back.
+
+    Example:
+        >>> x = Tensor([1.0, 2.0, 3.0], requires_grad=True)
+        >>> (x * x).sum().backward()
+        >>> x.grad.tolist()
+        [2.0, 4.0, 6.0]
     """
 
     __array_ufunc__ = None  # array + tensor is a tensor: NumPy leaves it to us
@@ -171,7 +193,8 @@ class Tensor:
         back = (A, lambda g: g @ b.mT), (B, lambda g: (g.mT @ a).mT)
         return result_of("matmul", a @ b, *back)
 
-    def exp(self) -> "Tensor":  # noqa: D102
+    def exp(self) -> "Tensor":
+        """Return the exponential function of each number."""
         y = np.exp(self.data)
         return result_of("exp", y, (self, lambda g: g * y))
 
@@ -182,19 +205,23 @@ class Tensor:
         check(bool(least > 0), "log: the numbers", "be positive", least)
         return result_of("log", np.log(x), (self, lambda g: g / x))
 
-    def abs(self) -> "Tensor":  # noqa: D102
+    def abs(self) -> "Tensor":
+        """Return the absolute values; the slope at zero is taken for zero."""
         x = self.data
         return result_of("abs", np.abs(x), (self, lambda g: g * np.sign(x)))
 
-    def tanh(self) -> "Tensor":  # noqa: D102
+    def tanh(self) -> "Tensor":
+        """Return the hyperbolic tangent of each number."""
         y = np.tanh(self.data)
         return result_of("tanh", y, (self, lambda g: g * (1 - y * y)))
 
-    def sigmoid(self) -> "Tensor":  # noqa: D102
+    def sigmoid(self) -> "Tensor":
+        """Return the logistic function of each number."""
         y = expit(self.data)
         return result_of("sigmoid", y, (self, lambda g: g * y * (1 - y)))
 
-    def relu(self) -> "Tensor":  # noqa: D102
+    def relu(self) -> "Tensor":
+        """Return the positive part; the slope at zero is taken for zero."""
         y = np.maximum(self.data, 0)
 
         def pull(g: Array) -> Array:
@@ -203,7 +230,8 @@ class Tensor:
 
         return result_of("relu", y, (self, pull))
 
-    def sum(self, axis: Axes = None, keepdims: bool = False) -> "Tensor":  # noqa: D102
+    def sum(self, axis: Axes = None, keepdims: bool = False) -> "Tensor":
+        """Return the sum over some axes, or over all."""
         x, (y, value) = self.data, _reduced("sum", self.data, axis, keepdims)
 
         def pull(g: Array) -> Array:
@@ -211,7 +239,8 @@ class Tensor:
 
         return result_of("sum", value, (self, pull))
 
-    def mean(self, axis: Axes = None, keepdims: bool = False) -> "Tensor":  # noqa: D102
+    def mean(self, axis: Axes = None, keepdims: bool = False) -> "Tensor":
+        """Return the mean over some axes, or over all."""
         check(self.size > 0, "mean: the tensor", "not be empty", self.shape)
         total = self.sum(axis, keepdims)
         return total * (total.size / self.size)
@@ -227,7 +256,8 @@ class Tensor:
 
         return result_of("max", value, (self, pull))
 
-    def reshape(self, *shape: Any) -> "Tensor":  # noqa: D102
+    def reshape(self, *shape: Any) -> "Tensor":
+        """Return the same numbers in another shape."""
         x = self.data
         with refusing("reshape: the shape", f"fit {x.size} numbers", shape):
             y = x.reshape(*shape)
@@ -271,7 +301,15 @@ class Tensor:
 
 
 def topological_order(tensor: Tensor) -> list[Tensor]:
-    """Return all that a tensor was made from, and itself, each after its sources."""
+    """Return all tensors that a tensor was made from, each after its own sources.
+
+    The tensor itself comes last; backpropagation goes through the list in reverse.
+
+    Example:
+        >>> x = Tensor(3.0, requires_grad=True)
+        >>> [t.op or "leaf" for t in topological_order(x * x + x)]
+        ['leaf', 'mul', 'add']
+    """
     order: list[Tensor] = []
     seen: set[int] = set()
     todo = [(tensor, False)]
@@ -287,10 +325,15 @@ def topological_order(tensor: Tensor) -> list[Tensor]:
 
 
 def recorded(tensor: Tensor) -> tuple[dict[str, Tensor], list[tuple[str, str]]]:
-    """Return how a tensor was made, as a graph to draw.
+    """Return the computational graph of a tensor, as names and edges to draw.
 
     Returns:
         The tensors by names, sources first, and a pair of names for each edge.
+
+    Example:
+        >>> x = Tensor(3.0, requires_grad=True)
+        >>> recorded(x * x)[1]
+        [('0', '1'), ('0', '1')]
     """
     tensors = {str(i): t for i, t in enumerate(topological_order(tensor))}
     names = {id(t): name for name, t in tensors.items()}
@@ -303,7 +346,14 @@ def recorded(tensor: Tensor) -> tuple[dict[str, Tensor], list[tuple[str, str]]]:
 
 
 def concat(tensors: Iterable[Operand], axis: int = -1) -> Tensor:
-    """Join tensors along an axis."""
+    """Join tensors along an axis that exists.
+
+    Equals ``torch.cat``.
+
+    Example:
+        >>> concat([Tensor([1.0, 2.0]), Tensor([3.0])]).data.tolist()
+        [1.0, 2.0, 3.0]
+    """
     parts = [_tensor(t) for t in tensors]
     shapes = [t.shape for t in parts]
     must = f"have an axis {axis} and agree in all others"
@@ -318,7 +368,14 @@ def concat(tensors: Iterable[Operand], axis: int = -1) -> Tensor:
 
 
 def log_softmax(z: Operand) -> Tensor:
-    """Return the logarithms of the softmax over the last axis."""
+    """Return the logarithm of the softmax over the last axis.
+
+    Equals ``torch.log_softmax`` over the last axis.
+
+    Example:
+        >>> log_softmax(np.log([1.0, 3.0])).exp().data.round(3).tolist()
+        [0.25, 0.75]
+    """
     z = _tensor(z)
     y = activations.log_softmax(z.data)
 
@@ -329,12 +386,31 @@ def log_softmax(z: Operand) -> Tensor:
 
 
 def softmax(z: Operand) -> Tensor:
-    """Return the softmax over the last axis."""
+    """Return the softmax over the last axis: positive numbers with sum 1.
+
+    Equals ``torch.softmax`` over the last axis.
+
+    Example:
+        >>> softmax(np.log([1.0, 3.0])).data.round(3).tolist()
+        [0.25, 0.75]
+    """
     return log_softmax(z).exp()
 
 
 def cross_entropy(z: Tensor, y: ndarray) -> Tensor:
-    """Return the mean cross-entropy of rows of scores for whole-number labels."""
+    """Return the mean cross-entropy of rows of logits for whole-number labels.
+
+    Equals ``torch.nn.functional.cross_entropy``.
+
+    Args:
+        z: logits, a row per example.
+        y: the class of each row, from 0 on.
+
+    Example:
+        >>> z = Tensor(np.log([[1.0, 3.0]]))  # probabilities 1/4 and 3/4
+        >>> round(cross_entropy(z, np.array([0])).item(), 3)  # log 4
+        1.386
+    """
     y = np.asarray(y)
     ok = z.ndim == 2 and y.shape == z.shape[:1] and y.dtype.kind in "iu"
     must = "be scores (s, C) and one whole number per row"
@@ -348,13 +424,20 @@ def cross_entropy(z: Tensor, y: ndarray) -> Tensor:
 
 
 def result_of(op: str, data: Array, *edges: tuple[Tensor, Pull]) -> Tensor:
-    """Make the result of an operation, and remember the way back where it is needed.
+    """Make the result of an operation, and record the way back where it is needed.
 
     Args:
         op: its name.
         data: its value.
         edges: for each operand, the tensor and the rule that carries a gradient back
             to it.
+
+    Example:
+        >>> x = Tensor(3.0, requires_grad=True)
+        >>> y = result_of("square", x.data**2, (x, lambda g: g * 2 * x.data))
+        >>> y.backward()
+        >>> x.grad.item()
+        6.0
     """
     result = Tensor(data)
     result.op = op

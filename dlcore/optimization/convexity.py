@@ -18,11 +18,22 @@ from dlcore.checks import check, check_data, check_finite, check_whole
 
 __all__ = ["ROUNDING", "Segment", "chord_below", "classify", "goe", "segment_outside"]
 
-ROUNDING = 1e-9  # what counts as zero, relative to the numbers around it
+#: What counts as zero, relative to the numbers around it.
+ROUNDING = 1e-9
 
 
 class Segment(NamedTuple):
-    r"""The point :math:`(1 - \lambda)\,u + \lambda\,v` on the way from ``u`` to ``v``."""
+    r"""Two points and one between them, :math:`(1 - \lambda)\,u + \lambda\,v`.
+
+    Attributes:
+        u: one end.
+        v: the other end.
+        weight: :math:`\lambda`, how far to go from ``u`` to ``v``, in [0, 1].
+
+    Example:
+        >>> Segment(np.array([0.0, 4.0]), np.array([2.0, 0.0]), 0.25).point.tolist()
+        [0.5, 3.0]
+    """
 
     u: Float[ndarray, "n"]
     v: Float[ndarray, "n"]
@@ -48,8 +59,15 @@ def segment_outside(
     Args:
         contains: tells which rows of a matrix belong to the set, with True and False.
         X: points; those that belong to the set are the ends of segments.
-        trials: how many random segments to try, with :math:`\lambda` uniform in :math:`[0, 1]`.
+        trials: how many random segments to try, with :math:`\lambda` uniform in
+            :math:`[0, 1]`.
         rng: source of the segments.
+
+    Example:
+        >>> X, rng = np.array([[0.0], [2.0]]), np.random.default_rng(0)
+        >>> found = segment_outside(lambda X: X[:, 0] % 2 == 0, X, 100, rng)
+        >>> sorted([found.u.item(), found.v.item()])  # the even numbers are not convex
+        [0.0, 2.0]
     """
     who = "segment_outside"
     X = _points(who, X, trials)
@@ -66,7 +84,7 @@ def chord_below(
     trials: int,
     rng: Generator,
 ) -> Segment | None:
-    r"""Search for a chord of ``f`` that passes below the graph.
+    r"""Search for a chord of ``f`` below its graph: a proof that ``f`` is not convex.
 
     .. math::
         (1 - \lambda) f(u) + \lambda f(v) < f\bigl((1 - \lambda)\,u + \lambda\,v\bigr)
@@ -78,8 +96,16 @@ def chord_below(
     Args:
         f: values at the rows of a matrix.
         X: points between which chords are drawn; ``f`` is asked at points between them.
-        trials: how many random chords to try, with :math:`\lambda` uniform in :math:`[0, 1]`.
+        trials: how many random chords to try, with :math:`\lambda` uniform in
+            :math:`[0, 1]`.
         rng: source of the chords.
+
+    Example:
+        >>> X, rng = np.array([[-1.0], [1.0]]), np.random.default_rng(0)
+        >>> chord_below(lambda X: X[:, 0] ** 2, X, 100, rng) is None
+        True
+        >>> chord_below(lambda X: -(X[:, 0] ** 2), X, 100, rng) is None
+        False
     """
     who = "chord_below"
     X = _points(who, X, trials)
@@ -93,11 +119,20 @@ def chord_below(
 
 
 def classify(H: Float[ndarray, "n n"]) -> str:
-    r"""Say what the Hessian ``H`` at a critical point decides.
+    """Tell from the Hessian if a critical point is minimum, maximum or saddle.
 
-    All eigenvalues positive: ``"minimum"``. All negative: ``"maximum"``. Some positive and
-    some negative: ``"saddle"``. Otherwise an eigenvalue is zero, up to ``ROUNDING`` times
-    the largest size of one, and higher derivatives decide: ``"undecided"``.
+    All eigenvalues positive: ``"minimum"``. All negative: ``"maximum"``. Some positive
+    and some negative: ``"saddle"``. Otherwise an eigenvalue is zero, up to ``ROUNDING``
+    times the largest size of one, and higher derivatives decide: ``"undecided"``.
+
+    Args:
+        H: the Hessian at the critical point, a symmetric matrix.
+
+    Example:
+        >>> classify(np.array([[4.0, -2.0], [-2.0, 4.0]]))  # eigenvalues 2 and 6
+        'minimum'
+        >>> classify(np.array([[2.0, -4.0], [-4.0, 2.0]]))  # eigenvalues -2 and 6
+        'saddle'
     """
     check(np.isrealobj(H), "classify: H", "be real", "complex numbers")
     H = np.asarray(H, dtype=float)
@@ -120,13 +155,23 @@ def classify(H: Float[ndarray, "n n"]) -> str:
 
 
 def goe(n: int, count: int, rng: Generator) -> Float[ndarray, "count n n"]:
-    r"""Draw symmetric matrices from the Gaussian orthogonal ensemble.
+    r"""Draw random symmetric matrices from the Gaussian orthogonal ensemble.
 
     .. math::
         A = \frac{G + G^\top}{\sqrt 2}, \qquad g_{ij} \sim \mathcal{N}(0, 1)
 
     The entries above the diagonal have variance 1, those on it 2, and a rotation of
     the coordinates does not change the distribution.
+
+    Args:
+        n: rows and columns of each matrix.
+        count: how many matrices to draw.
+        rng: source of randomness.
+
+    Example:
+        >>> A = goe(2, 20_000, np.random.default_rng(0))
+        >>> A.var(axis=0).round(1).tolist()
+        [[2.0, 1.0], [1.0, 2.0]]
     """
     check_whole("goe: n", n, 1)
     check_whole("goe: count", count, 1)

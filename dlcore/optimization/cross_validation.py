@@ -15,7 +15,7 @@ __all__ = ["cross_validate", "kfold", "leave_one_out"]
 def kfold(
     s: int, k: int, rng: Generator
 ) -> list[tuple[Int[ndarray, "_"], Int[ndarray, "_"]]]:
-    """Deal the numbers 0 … s − 1 into ``k`` folds of nearly equal size.
+    """Split the rows 0 … s − 1 at random into ``k`` folds of nearly equal size.
 
     Args:
         s: number of examples.
@@ -24,6 +24,11 @@ def kfold(
 
     Returns:
         For each fold, the rows to fit and the rows held out.
+
+    Example:
+        >>> folds = kfold(10, 3, np.random.default_rng(0))
+        >>> [len(held_out) for _, held_out in folds]
+        [4, 3, 3]
     """
     check_whole("kfold: s", s, 2)
     check_whole("kfold: k", k, 2)
@@ -45,6 +50,9 @@ def cross_validate(
 ) -> Float[ndarray, "s"]:
     """Return the loss of each example under a model that was fitted without it.
 
+    Equals ``sklearn.model_selection.cross_val_score`` with one fold per example,
+    except that scores there are minus the loss.
+
     Args:
         fit: takes inputs and targets, and returns a predictor of inputs.
         loss: of predictions for targets, one per example.
@@ -52,6 +60,13 @@ def cross_validate(
         y: targets, one for each row.
         k: number of folds.
         rng: source of the folds.
+
+    Example:
+        >>> y, rng = np.array([1.0, 2.0, 6.0]), np.random.default_rng(0)
+        >>> mean = lambda X, y: lambda new: np.full(len(new), y.mean())
+        >>> error = lambda prediction, y: abs(prediction - y)
+        >>> cross_validate(mean, error, y[:, None], y, 3, rng).tolist()
+        [3.0, 1.5, 4.5]
     """
     check(len(X) == len(y), "cross_validate: y", f"have {len(X)} targets", len(y))
     losses = np.zeros(len(X))
@@ -68,17 +83,22 @@ def cross_validate(
 def leave_one_out(
     S: Float[ndarray, "s s"], y: Float[ndarray, "s"]
 ) -> Float[ndarray, "s"]:
-    r"""Return the errors of predicting each target from all the others.
+    r"""Return the errors of predicting each target from all others, by one fit.
 
-    For fits whose predictions are :math:`\hat y = Sy`, and which stay when an example is
-    added that they predict without error, as least squares with or without a quadratic
-    penalty (for others, such as the nearest neighbour, it is not true):
+    For fits whose predictions are :math:`\hat y = Sy`, and which stay when an example
+    is added that they predict without error, as least squares with or without a
+    quadratic penalty (for others, such as the nearest neighbour, it is not true):
 
     .. math:: y_i - \hat y_{(-i)} = \frac{y_i - \hat y_i}{1 - S_{ii}}
 
     Args:
         S: the matrix of the fit to all examples.
         y: the targets.
+
+    Example:
+        >>> S = np.full((3, 3), 1 / 3)  # predicts the mean, here 3
+        >>> leave_one_out(S, np.array([1.0, 2.0, 6.0])).round(3).tolist()
+        [-3.0, -1.5, 4.5]
     """
     ok = y.ndim == 1 and S.shape == (y.size, y.size) and y.size > 0
     must = "be a square matrix, with a row for each target"

@@ -43,7 +43,7 @@ def run(
     shares: Sequence[tuple[Any, ...]],
     timeout: float = 300.0,
 ) -> list[Any]:
-    """Call ``worker(*share)`` for each share, each in a process of its own, as one group.
+    """Call ``worker(*share)`` for each share, in a group of processes.
 
     Args:
         worker: a function of an importable module; it may call :func:`mean_over_group`.
@@ -52,6 +52,10 @@ def run(
 
     Returns:
         What the workers returned, in the order of the shares.
+
+    Example:
+        >>> run(max, [(1, 2), (4, 3)])
+        [2, 4]
     """
     check(len(shares) > 0, "run: shares", "not be empty", "none")
     check_positive("run: timeout", timeout)
@@ -85,11 +89,18 @@ def run(
 def mean_over_group(
     tensors: Sequence[torch.Tensor], examples: int
 ) -> list[torch.Tensor]:
-    r"""Return the group's means, :math:`\sum_k B_k a_k / \sum_k B_k`, on every process.
+    r"""Average tensors over the group of processes, weighted by their examples.
+
+    Every process gets :math:`\sum_k B_k a_k / \sum_k B_k`.
 
     Args:
         tensors: this process's means :math:`a_k` over its examples.
         examples: their number :math:`B_k`.
+
+    Example:
+        >>> shares = [([torch.tensor(1.0)], 1), ([torch.tensor(4.0)], 2)]
+        >>> run(mean_over_group, shares)
+        [[tensor(3.)], [tensor(3.)]]
     """
     check_whole("mean_over_group: examples", examples, 1)
     ok, hint = distributed.is_initialized(), "Call it in a worker of run."
@@ -110,10 +121,26 @@ def train_softmax(
     lr: float,
     steps: int,
 ) -> Float[ndarray, "C n"]:
-    r"""Train softmax regression on this process's share of the data, with the group.
+    """Train softmax regression on this process's share of the data, with the group.
 
-    Every process holds all weights and some rows. In each step it computes the gradient of
-    the mean cross-entropy of its rows; the group's mean of these is the gradient for all.
+    Every process holds all weights and some rows. In each step it computes the gradient
+    of the mean cross-entropy of its rows; the group's mean of these is the gradient for
+    all.
+
+    Equals ``torch.optim.SGD`` on all rows in one process.
+
+    Args:
+        W: first weights, a row per class; the same on every process.
+        X: this process's inputs, rows are examples.
+        y: their classes, from 0 on.
+        lr: step size.
+        steps: how many to take.
+
+    Example:
+        >>> W, X, y = np.zeros((2, 1)), np.array([[1.0], [-1.0]]), np.array([0, 1])
+        >>> shares = [(W, X[:1], y[:1], 1.0, 1), (W, X[1:], y[1:], 1.0, 1)]
+        >>> [W.tolist() for W in run(train_softmax, shares)]
+        [[[0.5], [-0.5]], [[0.5], [-0.5]]]
     """
     must, got = "be equally long and not empty", f"{len(X)} and {len(y)} rows"
     check(len(X) == len(y) > 0, "train_softmax: X and y", must, got)

@@ -32,6 +32,7 @@ __all__ = [
     "jacobian",
 ]
 
+#: What an operation takes: a dual number, an array or a number.
 Operand: TypeAlias = Union["Dual", ndarray, float]
 
 
@@ -51,6 +52,10 @@ def finite_difference(
         x: where; of any shape, whole numbers become floats.
         h: half the distance of the two evaluations. By default the cube root of the
             machine precision, times the size of the entry where that is above 1.
+
+    Example:
+        >>> finite_difference(lambda x: x[0] * x[1], [2.0, 5.0]).round(6).tolist()
+        [5.0, 2.0]
     """
     x = _point("finite_difference", x)
     if h is None:
@@ -71,15 +76,22 @@ def finite_difference(
 
 
 class Dual:
-    r"""The number :math:`v + \dot v \varepsilon` with :math:`\varepsilon^2 = 0`.
+    r"""A dual number :math:`v + \dot v \varepsilon`, with :math:`\varepsilon^2 = 0`.
 
     A program that runs on it computes its value, and at the same time the derivative of
-    the value along the direction that the slopes of its inputs name. The operations have
-    the names that :class:`dlcore.optimization.autograd.Tensor` has, so one program runs on both.
+    the value along the direction that the slopes of its inputs name. The operations
+    have the names that :class:`dlcore.optimization.autograd.Tensor` has, so one program
+    runs on both.
 
     Attributes:
         value: an array :math:`v`.
         slope: its derivative :math:`\dot v`, of the same shape; zero for constants.
+
+    Example:
+        >>> x = Dual(3.0, slope=1.0)
+        >>> y = x * x + 2 * x
+        >>> y.value.item(), y.slope.item()  # the derivative is 2x + 2
+        (15.0, 8.0)
     """
 
     __array_ufunc__ = None  # array + dual is a dual: NumPy leaves it to us
@@ -135,7 +147,8 @@ class Dual:
     def __rpow__(self, base: Operand) -> "Dual":
         return _dual(base) ** self  # type: ignore[operator]  # refused there
 
-    def exp(self) -> "Dual":  # noqa: D102
+    def exp(self) -> "Dual":
+        """Return the exponential function of each number."""
         y = np.exp(self.value)
         return Dual(y, y * self.slope)
 
@@ -145,14 +158,17 @@ class Dual:
         check(bool((x > 0).all()), "Dual: log", "take positive numbers", x)
         return Dual(np.log(x), self.slope / x)
 
-    def cos(self) -> "Dual":  # noqa: D102
+    def cos(self) -> "Dual":
+        """Return the cosine of each number."""
         return Dual(np.cos(self.value), -np.sin(self.value) * self.slope)
 
-    def tanh(self) -> "Dual":  # noqa: D102
+    def tanh(self) -> "Dual":
+        """Return the hyperbolic tangent of each number."""
         y = np.tanh(self.value)
         return Dual(y, (1 - y * y) * self.slope)
 
-    def sigmoid(self) -> "Dual":  # noqa: D102
+    def sigmoid(self) -> "Dual":
+        """Return the logistic function of each number."""
         y = expit(self.value)
         return Dual(y, y * expit(-self.value) * self.slope)
 
@@ -161,7 +177,8 @@ class Dual:
         on = self.value > 0
         return Dual(on * self.value, on * self.slope)
 
-    def sum(self) -> "Dual":  # noqa: D102
+    def sum(self) -> "Dual":
+        """Return the sum of all numbers."""
         return Dual(self.value.sum(), self.slope.sum())
 
     def __getitem__(self, index: Any) -> "Dual":
@@ -192,12 +209,18 @@ class Dual:
 def jacobian(f: Callable[[Dual], Dual], x: Any) -> ndarray:
     r"""Return the derivative of ``f`` at ``x`` by forward mode.
 
-    One pass for each entry of ``x``: with the slope :math:`e_j` at the inputs, the slopes
-    of the outputs are column :math:`j` of :math:`\mathrm{D}f(x)`.
+    One pass for each entry of ``x``: with the slope :math:`e_j` at the inputs, the
+    slopes of the outputs are column :math:`j` of :math:`\mathrm{D}f(x)`.
+
+    Equals ``torch.autograd.functional.jacobian``.
 
     Args:
         f: a program of operations that :class:`Dual` has.
         x: where; of any shape, whole numbers become floats.
+
+    Example:
+        >>> jacobian(lambda x: x * x, [1.0, 3.0]).tolist()
+        [[2.0, 0.0], [0.0, 6.0]]
     """
     x = _point("jacobian", x)
     columns = []
@@ -218,7 +241,7 @@ def check_gradient(
     tolerance: float = 1e-6,
     what: str = "check_gradient: gradient",
 ) -> None:
-    """Refuse a gradient that differs from the one by differences.
+    """Refuse a gradient that differs from the one by finite differences.
 
     Args:
         f: takes an array of the shape of ``x``, returns a number.
@@ -227,6 +250,12 @@ def check_gradient(
         tolerance: largest difference, relative to the largest entry of the gradient or
             to 1. Entries below the tolerance are not told from zero.
         what: what a refusal names.
+
+    Example:
+        >>> check_gradient(lambda x: (x**2).sum(), [2.0, 4.0], x=[1.0, 2.0])
+        >>> check_gradient(lambda x: (x**2).sum(), [2.0, 3.0], x=[1.0, 2.0])
+        Traceback (most recent call last):
+        ValueError: check_gradient: gradient[1] must be 4; got 3.
     """
     x, gradient = np.asarray(x, dtype=float), np.asarray(gradient, dtype=float)
     check_shape(what, gradient, *x.shape)
@@ -248,12 +277,21 @@ def check_gradient(
 def check_backward(
     f: Callable[..., Tensor], *arrays: Any, tolerance: float = 1e-6
 ) -> None:
-    """Refuse gradients of :mod:`dlcore.optimization.autograd` that differ from those by differences.
+    """Refuse gradients by backpropagation that differ from finite differences.
+
+    The gradients are those of :mod:`dlcore.optimization.autograd`.
 
     Args:
         f: what to check; takes tensors and returns a scalar.
         arrays: where to check it, away from kinks.
         tolerance: of :func:`check_gradient`.
+
+    Example:
+        >>> from dlcore.optimization.autograd import result_of
+        >>> square = lambda x: result_of("square", x.data**2, (x, lambda g: g * x.data))
+        >>> check_backward(lambda x: square(x).sum(), [3.0])  # a factor 2 is missing
+        Traceback (most recent call last):
+        ValueError: check_backward: inputs[0].grad[0] must be 6; got 3.
     """
     check(len(arrays) > 0, "check_backward: arrays", "not be empty", "none")
     points = [np.array(array, dtype=float) for array in arrays]

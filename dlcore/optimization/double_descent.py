@@ -18,12 +18,12 @@ __all__ = ["expected_error", "fourier_features"]
 
 
 def expected_error(p: int, s: int, used: float, left: float, noise: float) -> float:
-    r"""Return the expected squared error of the shortest fit with weak features.
+    r"""Return the expected squared error of the minimum-norm least-squares fit.
 
-    Features are independent standard Gaussians, :math:`y = x^\top w + \varepsilon`, and the
-    fit sees :math:`s` examples and the first :math:`p` features. With
-    :math:`v = \lVert w_{\text{left}} \rVert^2 + \sigma^2`, the error on a new example is
-    (Belkin, Hsu and Xu 2020)
+    Features are independent standard Gaussians, :math:`y = x^\top w + \varepsilon`, and
+    the fit sees :math:`s` examples and the first :math:`p` features. With
+    :math:`v = \lVert w_{\text{left}} \rVert^2 + \sigma^2`, the error on a new example
+    is (Belkin, Hsu and Xu 2020)
 
     .. math::
         v \Bigl(1 + \frac{p}{s - p - 1}\Bigr) & \quad p \le s - 2 \text{ or } p = 0 \\
@@ -38,6 +38,10 @@ def expected_error(p: int, s: int, used: float, left: float, noise: float) -> fl
         used: squared length of the true weights of these features.
         left: squared length of the true weights of all others.
         noise: variance of the noise.
+
+    Example:
+        >>> [round(expected_error(p, 10, 1.0, 0.0, 1.0), 2) for p in (5, 8, 10, 12, 40)]
+        [2.25, 9.0, inf, 11.17, 2.09]
     """
     check_whole("expected_error: p", p, 0)
     check_whole("expected_error: s", s, 1)
@@ -58,15 +62,22 @@ def expected_error(p: int, s: int, used: float, left: float, noise: float) -> fl
 def fourier_features(
     X: Float[ndarray, "s n"], A: Float[ndarray, "p n"], b: Float[ndarray, "p"]
 ) -> Float[ndarray, "s p"]:
-    r"""Return the features :math:`\cos(a_j^\top x + b_j)` of the rows of ``X``.
+    r"""Return the Fourier features :math:`\cos(a_j^\top x + b_j)` of the rows of ``X``.
 
-    With random frequencies and phases they are a hidden layer that is not trained (Rahimi
-    and Recht 2007).
+    With random frequencies and phases they are a hidden layer that is not trained
+    (Rahimi and Recht 2007).
+
+    Equals ``torch.nn.functional.linear`` followed by a cosine.
 
     Args:
         X: inputs, rows are examples.
         A: a row of frequencies for each feature.
         b: a phase for each feature.
+
+    Example:
+        >>> A, b = np.array([[1.0], [2.0]]), np.zeros(2)
+        >>> fourier_features(np.array([[np.pi]]), A, b).round(3).tolist()
+        [[-1.0, 1.0]]
     """
     check_matrix("fourier_features: A", A, "have a row per feature")
     check_columns("fourier_features: X", X, A.shape[1])

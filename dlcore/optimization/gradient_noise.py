@@ -19,10 +19,16 @@ __all__ = ["batch_variance", "noise_floor", "second_moments", "updates_per_epoch
 def updates_per_epoch(s: int, batch: int, drop_last: bool = False) -> int:
     r"""Count the steps of one pass over the data, :math:`\lceil s/B \rceil`.
 
+    Equals ``torch.utils.data.DataLoader`` in the number of its batches.
+
     Args:
         s: number of examples.
         batch: examples per step :math:`B`.
         drop_last: leave out a last batch that is shorter: :math:`\lfloor s/B \rfloor`.
+
+    Example:
+        >>> updates_per_epoch(10, 3), updates_per_epoch(10, 3, drop_last=True)
+        (4, 3)
     """
     check_whole("updates_per_epoch: s", s, 1)
     check_whole("updates_per_epoch: batch", batch, 1)
@@ -32,7 +38,9 @@ def updates_per_epoch(s: int, batch: int, drop_last: bool = False) -> int:
 def batch_variance(
     G: Float[ndarray, "s p"], batch: int, replace: bool = False
 ) -> float:
-    r"""Return the variance of the mean of :math:`B` gradients that are drawn at random.
+    r"""Return the variance of the mean gradient of a random mini-batch.
+
+    For a batch of :math:`B` out of :math:`s` examples it is
 
     .. math::
         \frac{\sigma^2}{B} \cdot \frac{s - B}{s - 1}, \qquad
@@ -42,6 +50,13 @@ def batch_variance(
         G: the gradients of the examples, as rows.
         batch: how many are drawn, :math:`B`.
         replace: let an example be drawn again; the second factor is then 1.
+
+    Example:
+        >>> G = np.array([[1.0], [3.0]])
+        >>> batch_variance(G, 1), batch_variance(G, 2)
+        (1.0, 0.0)
+        >>> batch_variance(G, 2, replace=True)
+        0.5
     """
     check_matrix("batch_variance: G", G, "have gradients as rows")
     check_finite("batch_variance: G", G)
@@ -60,7 +75,7 @@ def second_moments(
     variances: Float[ndarray, "n"],
     lrs: Sequence[float] | Float[ndarray, "T"],
 ) -> Float[ndarray, "T1 n"]:
-    r"""Follow noisy gradient descent on a bowl, exactly and without drawing anything.
+    r"""Return the mean squares of noisy gradient descent on a quadratic, exactly.
 
     On :math:`J(\theta) = \tfrac12 \sum_i c_i \theta_i^2`, with noise of mean 0 and
     variance :math:`v_i` added to each entry of each gradient,
@@ -77,6 +92,11 @@ def second_moments(
 
     Returns:
         Row ``t`` holds the means of :math:`\theta_{t,i}^2`.
+
+    Example:
+        >>> c, start, v = np.array([1.0]), np.array([2.0]), np.array([1.0])
+        >>> second_moments(c, start, v, [0.5, 0.5]).ravel().tolist()
+        [4.0, 1.25, 0.5625]
     """
     _check_bowl("second_moments", curvatures, start, variances)
     rates = np.asarray(lrs, dtype=float)
@@ -94,7 +114,7 @@ def second_moments(
 def noise_floor(
     curvatures: Float[ndarray, "n"], variances: Float[ndarray, "n"], lr: float
 ) -> float:
-    r"""Return the expected cost above the minimum that a constant step size ends with.
+    r"""Return the expected excess cost at which a constant step size levels off.
 
     .. math:: \sum_i \frac{\eta\, v_i}{2 (2 - \eta c_i)}
 
@@ -102,6 +122,11 @@ def noise_floor(
         curvatures: :math:`c_i > 0` of the bowl.
         variances: :math:`v_i` of the noise on each entry of the gradient.
         lr: step size :math:`\eta`, below :math:`2/c_i` for all :math:`i`.
+
+    Example:
+        >>> c, v = np.array([1.0]), np.array([1.0])
+        >>> [round(noise_floor(c, v, lr), 3) for lr in (1.0, 0.5, 0.1)]
+        [0.5, 0.167, 0.026]
     """
     _check_bowl("noise_floor", curvatures, variances)
     c, v = np.asarray(curvatures), np.asarray(variances)

@@ -31,6 +31,7 @@ __all__ = [
     "wavy",
 ]
 
+#: The gradient of a function, as a function of a point.
 Gradient = Callable[[ndarray], ndarray]
 
 _NEAR = 1e-5  # how far to look for the change of a gradient
@@ -50,6 +51,11 @@ class Landscape:
         gradient: :math:`\nabla J`, of the shape of the points.
         hessian: :math:`\nabla^2 J` of one point.
         lowest: the least value of :math:`J`; :math:`-\infty` where there is none.
+
+    Example:
+        >>> x = np.zeros(2)
+        >>> float(rosenbrock(x)), rosenbrock.gradient(x).tolist()
+        (1.0, [-2.0, 0.0])
     """
 
     name: str
@@ -69,7 +75,16 @@ class Landscape:
 
 
 def quadratic(curvatures: Float[ndarray, "n"]) -> Landscape:
-    r"""Return :math:`J(x) = \tfrac12 \sum_i c_i x_i^2`, a bowl if all :math:`c_i > 0`."""
+    r"""Return :math:`J(x) = \tfrac12 \sum_i c_i x_i^2`, a bowl if all :math:`c_i > 0`.
+
+    Args:
+        curvatures: :math:`c_1, \dots, c_n`, the eigenvalues of the Hessian.
+
+    Example:
+        >>> bowl, x = quadratic(np.array([1.0, 10.0])), np.array([2.0, 1.0])
+        >>> float(bowl(x)), bowl.gradient(x).tolist()
+        (7.0, [2.0, 10.0])
+    """
     c = _vector("quadratic: curvatures", curvatures)
     return Landscape(
         "quadratic",
@@ -82,13 +97,20 @@ def quadratic(curvatures: Float[ndarray, "n"]) -> Landscape:
 
 
 def chain(n: int) -> Landscape:
-    r"""Return Nesterov's hard quadratic, on which one step moves one more coordinate.
+    r"""Return Nesterov's worst quadratic: each gradient step moves one more coordinate.
 
     .. math::
         J(x) = \tfrac18 \Bigl(x_1^2 + \sum_{i<n} (x_i - x_{i+1})^2 + x_n^2\Bigr)
                - \tfrac14 x_1
 
     It is convex and 1-smooth, with minimiser :math:`x_i = 1 - i/(n+1)`.
+
+    Args:
+        n: number of coordinates.
+
+    Example:
+        >>> chain(3).gradient(np.zeros(3)).tolist()
+        [-0.25, 0.0, 0.0]
     """
     check_whole("chain: n", n, 1)
     A = (2 * np.eye(n) - np.eye(n, k=1) - np.eye(n, k=-1)) / 4
@@ -113,6 +135,8 @@ def _rosenbrock_gradient(x: ndarray) -> ndarray:
     return np.stack([-2 * (1 - a) - 400 * a * (b - a**2), 200 * (b - a**2)], axis=-1)
 
 
+#: Rosenbrock's banana, :math:`(1 - x_1)^2 + 100 (x_2 - x_1^2)^2`: a curved valley
+#: with the minimum at (1, 1).
 rosenbrock = Landscape(
     "banana",
     2,
@@ -121,6 +145,8 @@ rosenbrock = Landscape(
     _rosenbrock_hessian,
 )
 
+#: :math:`x_1^2 - x_2^2 + x_2^4 / 4`: a saddle point at the origin, between the minima
+#: at :math:`x_2 = \pm\sqrt 2`.
 saddle = Landscape(
     "saddle",
     2,
@@ -143,6 +169,7 @@ def _plateau_hessian(x: ndarray) -> ndarray:
     return slope * np.eye(2) + bend * np.outer(x, x)
 
 
+#: :math:`1 - 1 / (1 + \lVert x \rVert^4)`: flat far from its minimum at the origin.
 plateau = Landscape(
     "plateau",
     2,
@@ -152,6 +179,8 @@ plateau = Landscape(
 )
 
 
+#: :math:`x^2 + 3 \sin^2 x`: not convex, yet it fulfils the Polyak–Łojasiewicz
+#: inequality.
 wavy = Landscape(
     "wavy",
     1,
@@ -175,6 +204,12 @@ def descend(
         make: builds the optimizer of a list of arrays, as ``lambda p: GD(p, lr=0.1)``.
         steps: how many to take; fewer if a point is not finite any more, and the path
             then ends before it.
+
+    Example:
+        >>> from dlcore.optimization.optimizers import GD
+        >>> path = descend(lambda x: x, np.array([8.0]), lambda p: GD(p, lr=0.5), 3)
+        >>> path.ravel().tolist()
+        [8.0, 4.0, 2.0, 1.0]
     """
     check_whole("descend: steps", steps, 0)
     x = _vector("descend: start", start).copy()
@@ -196,22 +231,28 @@ def smoothness(
 ) -> float:
     r"""Return the largest curvature at a point, :math:`\lVert \nabla^2 J(x) \rVert`.
 
-    Power iteration, which needs products with the Hessian only, and these are differences
-    of gradients:
+    Power iteration, which needs products with the Hessian only, and these are
+    differences of gradients:
 
     .. math::
         Hv &\approx \frac{\nabla J(x + hv) - \nabla J(x - hv)}{2h} \\
         v  &\leftarrow Hv / \lVert Hv \rVert
 
-    The result approaches the norm from below, up to rounding, and does not tell how near it
-    has come: compare with twice the steps. Gradients are taken at the distance
-    :math:`h = 10^{-5} \max(1, \max_i |x_i|)`, so the curvature must hardly change there.
+    The result approaches the norm from below, up to rounding, and does not tell how
+    near it has come: compare with twice the steps. Gradients are taken at the distance
+    :math:`h = 10^{-5} \max(1, \max_i |x_i|)`, so the curvature must hardly change
+    there.
 
     Args:
         gradient: :math:`\nabla J`, of one point.
         x: the point.
         rng: source of the first direction.
         steps: number of products.
+
+    Example:
+        >>> bowl, rng = quadratic(np.array([1.0, 10.0])), np.random.default_rng(0)
+        >>> round(smoothness(bowl.gradient, np.zeros(2), rng), 3)
+        10.0
     """
     x = _vector("smoothness: x", x)
     check_whole("smoothness: steps", steps, 1)
@@ -233,18 +274,23 @@ def pl_constant(
     gradients: Float[ndarray, "points n"],
     lowest: float,
 ) -> float:
-    r"""Return the largest :math:`\mu` of the Polyak–Łojasiewicz inequality at some points.
+    r"""Return the largest Polyak–Łojasiewicz constant :math:`\mu` at some points.
 
     .. math:: \mu = \min_x \frac{\lVert \nabla J(x) \rVert^2}{2\, (J(x) - J^\star)}
 
-    Between the points the quotient may be smaller: this is an upper bound of :math:`\mu`
-    for all points.
+    Between the points the quotient may be smaller: this is an upper bound of
+    :math:`\mu` for all points.
 
     Args:
         values: :math:`J` at the points.
         gradients: :math:`\nabla J` at the points.
         lowest: :math:`J^\star`. Points with this value, up to rounding, fulfil the
             inequality for every :math:`\mu`, and are left out.
+
+    Example:
+        >>> bowl, X = quadratic(np.array([1.0, 10.0])), 2 * np.eye(2)
+        >>> pl_constant(bowl(X), bowl.gradient(X), lowest=0.0)  # the least curvature
+        1.0
     """
     values = np.asarray(values, dtype=float)
     gradients = np.asarray(gradients, dtype=float)
@@ -267,7 +313,9 @@ def steps_to_critical(
     eps: float,
     most: int = 100_000,
 ) -> int:
-    r"""Count the steps until :math:`\lVert \nabla J(\theta_t) \rVert \le \varepsilon`.
+    r"""Count the steps of gradient descent to a nearly critical point.
+
+    That is a point with :math:`\lVert \nabla J(\theta_t) \rVert \le \varepsilon`.
 
     Args:
         gradient: :math:`\nabla J`, of one point.
@@ -275,6 +323,10 @@ def steps_to_critical(
         lr: step size :math:`\eta`.
         eps: :math:`\varepsilon`.
         most: refuse to take more steps than this.
+
+    Example:
+        >>> steps_to_critical(lambda x: x, np.array([8.0]), lr=0.5, eps=1.0)
+        3
     """
     x = _vector("steps_to_critical: start", start)
     check_positive("steps_to_critical: lr", lr)

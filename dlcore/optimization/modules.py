@@ -146,7 +146,7 @@ class Linear(Module):
     Args:
         inputs: number of inputs :math:`n`.
         outputs: number of outputs.
-        rng: source of the weights, drawn from :math:`\mathcal{N}(0, 2/n)`; biases are 0.
+        rng: source of the weights, from :math:`\mathcal{N}(0, 2/n)`; biases are 0.
         dtype: of the parameters.
 
     Example:
@@ -249,8 +249,8 @@ class Skip(Module):
 
     Args:
         f: the branch.
-        combine: ``"concat"`` sets them side by side; ``"mean"`` and ``"max"`` go entry by
-            entry, where equal entries share the gradient of the largest. For the sum
+        combine: ``"concat"`` sets them side by side; ``"mean"`` and ``"max"`` go entry
+            by entry, where equal entries share the gradient of the largest. For the sum
             there is :class:`Residual`.
 
     Example:

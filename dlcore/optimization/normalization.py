@@ -24,14 +24,18 @@ def standardize(x: Tensor, axis: Axes, eps: float = 1e-5) -> Tensor:
         \delta_x &= \frac{\delta - \overline{\delta} - \hat x\,
         \overline{\delta \hat x}}{\sqrt{v + \varepsilon}},
 
-    where :math:`\delta` is the gradient by :math:`\hat x`, and a bar is the mean over the
-    axis.
+    where :math:`\delta` is the gradient by :math:`\hat x`, and a bar is the mean over
+    the axis.
 
     Args:
         x: the numbers.
         axis: over which the mean :math:`\mu` and the variance :math:`v`, the mean of
             :math:`(x - \mu)^2`, are taken.
         eps: :math:`\varepsilon`, keeps the quotient finite where all numbers are equal.
+
+    Example:
+        >>> standardize(Tensor([1.0, 3.0, 3.0, 1.0]), axis=-1, eps=0.0).data.tolist()
+        [-1.0, 1.0, 1.0, -1.0]
     """
     _check_eps("standardize", eps)
     _check_tensor("standardize", x)
@@ -72,9 +76,11 @@ class BatchNorm(Module):
     :math:`m \leftarrow (1 - \alpha)\, m + \alpha\, \mu`. In use they take the place of
     the batch.
 
+    Equals ``torch.nn.BatchNorm1d``. Equals ``torch.nn.BatchNorm2d``.
+
     Args:
-        features: number of features, the second axis of the input. Further axes, such as
-            the places of a picture, count as examples.
+        features: number of features, the second axis of the input. Further axes, such
+            as the places of a picture, count as examples.
         eps: :math:`\varepsilon`.
         momentum: :math:`\alpha`, the weight of the newest batch, in (0, 1].
         dtype: of parameters and statistics.
@@ -84,6 +90,13 @@ class BatchNorm(Module):
         beta: means, 0 at first.
         running_mean: 0 at first.
         running_var: 1 at first.
+
+    Example:
+        >>> layer = BatchNorm(1)
+        >>> layer(Tensor([[1.0], [3.0]])).data.round(3).tolist()
+        [[-1.0], [1.0]]
+        >>> layer.running_mean.round(3).tolist()
+        [0.2]
     """
 
     def __init__(
@@ -140,13 +153,20 @@ class LayerNorm(Module):
 
     .. math:: y = \gamma\, \frac{x - \mu}{\sqrt{v + \varepsilon}} + \beta
 
-    Mean :math:`\mu` and variance :math:`v` are those of the features of one example, the
-    last axis; :math:`\gamma` and :math:`\beta` have an entry for each feature.
+    Mean :math:`\mu` and variance :math:`v` are those of the features of one example,
+    the last axis; :math:`\gamma` and :math:`\beta` have an entry for each feature.
+
+    Equals ``torch.nn.LayerNorm``.
 
     Args:
         features: number of features.
         eps: :math:`\varepsilon`.
         dtype: of the parameters.
+
+    Example:
+        >>> x = Tensor([[1.0, 3.0], [10.0, 30.0]])
+        >>> LayerNorm(2)(x).data.round(3).tolist()
+        [[-1.0, 1.0], [-1.0, 1.0]]
     """
 
     def __init__(
@@ -168,15 +188,23 @@ class LayerNorm(Module):
 
 
 class WeightNorm(Module):
-    r"""The layer :math:`Wx + b` with lengths apart from directions (Salimans, Kingma 2016).
+    r"""A linear layer whose weights have lengths apart from directions.
+
+    For each row :math:`w_i` of the weights :math:`W` (Salimans and Kingma 2016)
 
     .. math:: w_i = g_i\, \frac{v_i}{\lVert v_i \rVert}
 
-    for each row :math:`w_i` of :math:`W`.
+    Equals ``torch.nn.utils.parametrizations.weight_norm`` of a linear layer.
 
     Args:
         layer: what it starts as; its weights become the rows :math:`v_i`, and their
             lengths are the first :math:`g_i`.
+
+    Example:
+        >>> layer = Linear(2, 1, np.random.default_rng(0))
+        >>> layer.W.data[...] = [[3.0, 4.0]]
+        >>> WeightNorm(layer).g.data.tolist()
+        [[5.0]]
     """
 
     def __init__(self, layer: Linear) -> None:

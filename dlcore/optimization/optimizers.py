@@ -53,6 +53,15 @@ class Optimizer:
     Attributes:
         t: how many steps each parameter has taken.
         state: the arrays that are remembered between steps.
+
+    Example:
+        >>> class SignDescent(Optimizer):
+        ...     def update(self, i, p, g):
+        ...         p -= self.lr * np.sign(g)
+        >>> p = np.zeros(2)
+        >>> SignDescent([p], lr=0.1).step([np.array([5.0, -3.0])])
+        >>> p.tolist()
+        [-0.1, 0.1]
     """
 
     decoupled = False
@@ -166,18 +175,47 @@ class Optimizer:
 
 
 class GD(Optimizer):
-    r"""Gradient descent, :math:`\theta \leftarrow \theta - \eta g`."""
+    r"""Gradient descent, :math:`\theta \leftarrow \theta - \eta g`.
+
+    Equals ``torch.optim.SGD``.
+
+    Args:
+        parameters: what to train.
+        lr: step size :math:`\eta`.
+        weight_decay: :math:`\lambda`; gradients become :math:`g + \lambda\theta`.
+
+    Example:
+        >>> p = np.array([1.0])
+        >>> GD([p], lr=0.25).step([np.array([2.0])])
+        >>> p.tolist()
+        [0.5]
+    """
 
     def update(self, i: int, p: Any, g: Any) -> None:  # noqa: D102
         p -= self.lr * g
 
 
 class Momentum(Optimizer):
-    r"""The heavy ball (Polyak 1964).
+    r"""Gradient descent with momentum, the heavy ball (Polyak 1964).
 
     .. math::
         m &\leftarrow \beta m + g \\
         \theta &\leftarrow \theta - \eta m
+
+    Equals ``torch.optim.SGD`` with a momentum.
+
+    Args:
+        parameters: what to train.
+        lr: step size :math:`\eta`.
+        beta: :math:`\beta`, how much of :math:`m` is kept, in [0, 1).
+        weight_decay: :math:`\lambda`; gradients become :math:`g + \lambda\theta`.
+
+    Example:
+        >>> from dlcore.optimization.landscapes import descend
+        >>> make = lambda p: Momentum(p, lr=1.0, beta=0.5)
+        >>> path = descend(np.ones_like, np.zeros(1), make, 3)  # the gradient is 1
+        >>> path.ravel().tolist()
+        [0.0, -1.0, -2.5, -4.25]
     """
 
     def __init__(
@@ -199,15 +237,31 @@ class Momentum(Optimizer):
 
 
 class Nesterov(Optimizer):
-    r"""Nesterov's method (1983), seen from the points where gradients are taken.
+    r"""Nesterov's accelerated gradient (1983), seen where gradients are taken.
 
     .. math::
         m &\leftarrow \beta_{t-1} m + g \\
         \theta &\leftarrow \theta - \eta\, (g + \beta_t m)
 
     The points :math:`\theta + \eta \beta_t m` are those of the form with a look ahead,
-    in which :math:`g` is the gradient at :math:`\theta + \beta v`. The momentum ``beta``
-    may be a function of the number of the step, such as :func:`convex_momentum`.
+    in which :math:`g` is the gradient at :math:`\theta + \beta v`. The momentum
+    ``beta`` may be a function of the number of the step, such as
+    :func:`convex_momentum`.
+
+    Equals ``torch.optim.SGD`` with ``nesterov=True``, for a number ``beta``.
+
+    Args:
+        parameters: what to train.
+        lr: step size :math:`\eta`.
+        beta: :math:`\beta`, how much of :math:`m` is kept, in [0, 1).
+        weight_decay: :math:`\lambda`; gradients become :math:`g + \lambda\theta`.
+
+    Example:
+        >>> from dlcore.optimization.landscapes import descend
+        >>> make = lambda p: Nesterov(p, lr=1.0, beta=0.5)
+        >>> path = descend(np.ones_like, np.zeros(1), make, 3)  # the gradient is 1
+        >>> path.ravel().tolist()
+        [0.0, -1.5, -3.25, -5.125]
     """
 
     def __init__(
@@ -235,17 +289,42 @@ class Nesterov(Optimizer):
 
 
 def convex_momentum(t: int) -> float:
-    r"""Return :math:`\beta_t = (t - 1)/(t + 2)` for :math:`t \ge 1`, and :math:`\beta_0 = 0`."""
+    r"""Return Nesterov's momentum :math:`(t-1)/(t+2)` for convex functions.
+
+    It is :math:`\beta_t` for :math:`t \ge 1`; at the start, :math:`\beta_0 = 0`.
+
+    Args:
+        t: number of the step.
+
+    Example:
+        >>> [convex_momentum(t) for t in (0, 1, 4, 10)]
+        [0.0, 0.0, 0.5, 0.75]
+    """
     check(t >= 0, "convex_momentum: t", "not be negative", t)
     return max(t - 1, 0) / (t + 2)
 
 
 class AdaGrad(Optimizer):
-    r"""A step size for each coordinate (Duchi, Hazan and Singer 2011).
+    r"""AdaGrad: a step size for each coordinate (Duchi, Hazan and Singer 2011).
 
     .. math::
         v &\leftarrow v + g^2 \\
         \theta &\leftarrow \theta - \eta\, g / (\sqrt{v} + \varepsilon)
+
+    Equals ``torch.optim.Adagrad``.
+
+    Args:
+        parameters: what to train.
+        lr: step size :math:`\eta`.
+        eps: :math:`\varepsilon`, keeps the division finite.
+        weight_decay: :math:`\lambda`; gradients become :math:`g + \lambda\theta`.
+
+    Example:
+        >>> from dlcore.optimization.landscapes import descend
+        >>> make = lambda p: AdaGrad(p, lr=1.0)
+        >>> path = descend(np.ones_like, np.zeros(1), make, 3)  # the gradient is 1
+        >>> path.ravel().round(3).tolist()
+        [0.0, -1.0, -1.707, -2.284]
     """
 
     def __init__(
@@ -266,11 +345,27 @@ class AdaGrad(Optimizer):
 
 
 class RMSProp(Optimizer):
-    r"""AdaGrad that forgets (Tieleman and Hinton 2012).
+    r"""RMSProp: AdaGrad that forgets old gradients (Tieleman and Hinton 2012).
 
     .. math::
         v &\leftarrow \alpha v + (1 - \alpha) g^2 \\
         \theta &\leftarrow \theta - \eta\, g / (\sqrt{v} + \varepsilon)
+
+    Equals ``torch.optim.RMSprop``.
+
+    Args:
+        parameters: what to train.
+        lr: step size :math:`\eta`.
+        alpha: :math:`\alpha`, how much of :math:`v` is kept, in [0, 1).
+        eps: :math:`\varepsilon`, keeps the division finite.
+        weight_decay: :math:`\lambda`; gradients become :math:`g + \lambda\theta`.
+
+    Example:
+        >>> from dlcore.optimization.landscapes import descend
+        >>> make = lambda p: RMSProp(p, lr=1.0, alpha=0.75)
+        >>> path = descend(np.ones_like, np.zeros(1), make, 3)  # the gradient is 1
+        >>> path.ravel().round(3).tolist()
+        [0.0, -2.0, -3.512, -4.827]
     """
 
     def __init__(
@@ -293,7 +388,7 @@ class RMSProp(Optimizer):
 
 
 class Adadelta(Optimizer):
-    r"""Steps in the units of the parameters (Zeiler 2012).
+    r"""Adadelta: steps in the units of the parameters (Zeiler 2012).
 
     .. math::
         v &\leftarrow \rho v + (1 - \rho) g^2 \\
@@ -301,7 +396,24 @@ class Adadelta(Optimizer):
         u &\leftarrow \rho u + (1 - \rho) d^2 \\
         \theta &\leftarrow \theta - \eta\, d
 
-    In the paper :math:`\eta = 1`. Without :math:`\varepsilon` the first step would be zero.
+    In the paper :math:`\eta = 1`. Without :math:`\varepsilon` the first step would be
+    zero.
+
+    Equals ``torch.optim.Adadelta``.
+
+    Args:
+        parameters: what to train.
+        lr: step size :math:`\eta`.
+        rho: :math:`\rho`, how much of :math:`v` and :math:`u` is kept, in [0, 1).
+        eps: :math:`\varepsilon`, keeps the division finite.
+        weight_decay: :math:`\lambda`; gradients become :math:`g + \lambda\theta`.
+
+    Example:
+        >>> from dlcore.optimization.landscapes import descend
+        >>> make = lambda p: Adadelta(p)
+        >>> path = descend(np.ones_like, np.zeros(1), make, 3)  # the gradient is 1
+        >>> path.ravel().round(4).tolist()
+        [0.0, -0.0032, -0.0064, -0.0097]
     """
 
     def __init__(
@@ -327,7 +439,7 @@ class Adadelta(Optimizer):
 
 
 class Adam(Optimizer):
-    r"""Adam (Kingma and Ba 2015, algorithm 1).
+    r"""Adam: momentum, and a step size for each coordinate (Kingma and Ba 2015).
 
     .. math::
         m &\leftarrow \beta_1 m + g,   & \hat m &= m / \textstyle\sum_{k<t} \beta_1^k \\
@@ -335,8 +447,23 @@ class Adam(Optimizer):
         \theta &\leftarrow \theta - \eta\, \hat m / (\sqrt{\hat v} + \varepsilon)
 
     The paper's moments are :math:`(1 - \beta_1) m` and :math:`(1 - \beta_2) v`, and its
-    corrections :math:`1 - \beta^t = (1 - \beta) \sum_{k<t} \beta^k`; its :math:`\hat m` and
-    :math:`\hat v` are these.
+    corrections :math:`1 - \beta^t = (1 - \beta) \sum_{k<t} \beta^k`; its :math:`\hat m`
+    and :math:`\hat v` are these.
+
+    Equals ``torch.optim.Adam``.
+
+    Args:
+        parameters: what to train.
+        lr: step size :math:`\eta`.
+        betas: :math:`\beta_1` and :math:`\beta_2`, what both sums keep, in [0, 1).
+        eps: :math:`\varepsilon`, keeps the division finite.
+        weight_decay: :math:`\lambda`; gradients become :math:`g + \lambda\theta`.
+
+    Example:
+        >>> p = np.zeros(3)
+        >>> Adam([p], lr=0.1).step([np.array([0.001, 1.0, -1000.0])])
+        >>> p.round(3).tolist()
+        [-0.1, -0.1, 0.1]
     """
 
     def __init__(
@@ -376,11 +503,29 @@ class Adam(Optimizer):
 
 
 class AdaMax(Adam):
-    r"""Adam with the largest gradient in place of the mean square (Kingma and Ba 2015).
+    r"""AdaMax: Adam with the largest gradient instead of the mean square.
+
+    From the same paper (Kingma and Ba 2015).
 
     .. math::
         u &\leftarrow \max(\beta_2 u, \lvert g \rvert + \varepsilon) \\
         \theta &\leftarrow \theta - \eta\, \hat m / u
+
+    Equals ``torch.optim.Adamax``.
+
+    Args:
+        parameters: what to train.
+        lr: step size :math:`\eta`.
+        args: further arguments of :class:`Adam`.
+        kwargs: further arguments of :class:`Adam`, by name.
+
+    Example:
+        >>> p = np.zeros(1)
+        >>> optimizer = AdaMax([p], lr=1.0, betas=(0.0, 0.5))
+        >>> for g in (4.0, 1.0):  # u is 4, then max(4/2, 1)
+        ...     optimizer.step([np.array([g])])
+        >>> p.round(3).tolist()
+        [-1.5]
     """
 
     def __init__(
@@ -397,7 +542,7 @@ class AdaMax(Adam):
 
 
 class NAdam(Adam):
-    r"""Adam with Nesterov's momentum (Dozat 2016).
+    r"""NAdam: Adam with Nesterov's momentum (Dozat 2016).
 
     .. math::
         \mu_t &= \beta_1 (1 - \tfrac12\, 0.96^{\psi t}), \quad
@@ -407,6 +552,21 @@ class NAdam(Adam):
 
     with the rest as in Adam, whose :math:`m` is a sum without the factor
     :math:`1 - \beta_1`, and :math:`\psi = 0.004`.
+
+    Equals ``torch.optim.NAdam``.
+
+    Args:
+        parameters: what to train.
+        lr: step size :math:`\eta`.
+        args: further arguments of :class:`Adam`.
+        kwargs: further arguments of :class:`Adam`, by name.
+
+    Example:
+        >>> from dlcore.optimization.landscapes import descend
+        >>> make = lambda p: NAdam(p, lr=1.0)
+        >>> path = descend(np.ones_like, np.zeros(1), make, 3)  # the gradient is 1
+        >>> path.ravel().round(3).tolist()
+        [0.0, -1.056, -1.84, -2.572]
     """
 
     psi = 4e-3
@@ -431,10 +591,23 @@ class NAdam(Adam):
 
 
 class AMSGrad(Adam):
-    r"""Adam that divides by the largest :math:`v` so far (Reddi, Kale and Kumar 2018).
+    r"""AMSGrad: Adam that divides by the largest :math:`v` so far (Reddi et al. 2018).
 
-    As in PyTorch the correction :math:`\hat v` comes after the maximum. The paper leaves
-    it out, and only there can the factor of the gradient never grow.
+    As in PyTorch the correction :math:`\hat v` comes after the maximum. The paper
+    leaves it out, and only there can the factor of the gradient never grow.
+
+    Equals ``torch.optim.Adam`` with ``amsgrad=True``.
+
+    Args:
+        args: those of :class:`Adam`.
+        kwargs: those of :class:`Adam`, by name.
+
+    Example:
+        >>> optimizer = AMSGrad([np.zeros(1)], betas=(0.0, 0.5))
+        >>> for g in (10.0, 1.0):
+        ...     optimizer.step([np.array([g])])
+        >>> optimizer.v[0].tolist(), optimizer.largest[0].tolist()
+        ([51.0], [100.0])
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -448,11 +621,26 @@ class AMSGrad(Adam):
 
 
 class AdamW(Adam):
-    r"""Adam with decoupled weight decay (Loshchilov and Hutter 2019).
+    r"""AdamW: Adam with decoupled weight decay (Loshchilov and Hutter 2019).
 
     .. math::
         \theta \leftarrow (1 - \eta\lambda)\, \theta
             - \eta\, \hat m / (\sqrt{\hat v} + \varepsilon)
+
+    Equals ``torch.optim.AdamW``.
+
+    Args:
+        parameters: what to train.
+        lr: step size :math:`\eta`.
+        betas: :math:`\beta_1` and :math:`\beta_2`, what both sums keep, in [0, 1).
+        eps: :math:`\varepsilon`, keeps the division finite.
+        weight_decay: :math:`\lambda`.
+
+    Example:
+        >>> p = np.ones(1)
+        >>> AdamW([p], lr=0.1, weight_decay=0.5).step([np.zeros(1)])
+        >>> p.round(3).tolist()
+        [0.95]
     """
 
     decoupled = True
@@ -469,15 +657,29 @@ class AdamW(Adam):
 
 
 class Lion(Optimizer):
-    r"""The sign of a momentum, found by program search (Chen et al. 2023).
+    r"""Lion: steps by the sign of a momentum (Chen et al. 2023).
+
+    The rule was found by program search.
 
     .. math::
         c &= \beta_1 m + (1 - \beta_1)\, g \\
         \theta &\leftarrow \theta - \eta\, (\operatorname{sgn}(c) + \lambda\theta) \\
         m &\leftarrow \beta_2 m + (1 - \beta_2)\, g
 
-    Every coordinate with :math:`c \ne 0` moves by :math:`\eta`, and the decay is decoupled
-    as in :class:`AdamW`.
+    Every coordinate with :math:`c \ne 0` moves by :math:`\eta`, and the decay is
+    decoupled as in :class:`AdamW`.
+
+    Args:
+        parameters: what to train.
+        lr: step size :math:`\eta`.
+        betas: :math:`\beta_1` of the step, :math:`\beta_2` of the momentum, in [0, 1).
+        weight_decay: :math:`\lambda`.
+
+    Example:
+        >>> p = np.zeros(3)
+        >>> Lion([p], lr=0.1).step([np.array([0.001, 0.0, -1000.0])])
+        >>> p.round(3).tolist()
+        [-0.1, 0.0, 0.1]
     """
 
     decoupled = True
@@ -508,12 +710,21 @@ def clip(parameters: Iterable[Any], norm: float) -> float:
 
     where :math:`\lVert g \rVert` is the norm of all gradients together.
 
+    Equals ``torch.nn.utils.clip_grad_norm_``.
+
     Args:
         parameters: what carries gradients.
         norm: the largest norm :math:`c` that is left alone.
 
     Returns:
         The norm before, ∞ if it is beyond all floats.
+
+    Example:
+        >>> from dlcore.optimization.modules import Parameter
+        >>> p = Parameter([0.0, 0.0])
+        >>> p.grad = np.array([3.0, 4.0])
+        >>> clip([p], norm=1.0), p.grad.round(3).tolist()
+        (5.0, [0.6, 0.8])
     """
     check_positive("clip: norm", norm)
     given = {id(p): p for p in parameters}.values()

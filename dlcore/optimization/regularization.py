@@ -23,7 +23,7 @@ def ridge(
     y: Float[ndarray, "s *m"],
     penalty: float | Float[ndarray, "n"],
 ) -> Float[ndarray, "*m n"]:
-    r"""Return the weights that minimise the mean squared loss with a price on squares.
+    r"""Return the weights of ridge regression: least squares with an L2 penalty.
 
     .. math::
         \frac{1}{2s} \lVert Xw - y \rVert^2 + \frac12 \sum_j \lambda_j w_j^2
@@ -33,12 +33,20 @@ def ridge(
 
     So it is a problem of least squares with a further row for each weight.
 
+    Equals ``sklearn.linear_model.Ridge``, whose ``alpha`` is :math:`s\lambda`, without
+    an intercept.
+
     Args:
         X: points.
         y: targets; with several per point, the answer has a row of weights for each.
-        penalty: :math:`\lambda`, the same for all weights, or one for each; 0 for a weight
-            that is free, as a bias should be. If several weights are optimal, as may be
-            with zeros, the shortest are returned.
+        penalty: :math:`\lambda`, the same for all weights, or one for each; 0 for a
+            weight that is free, as a bias should be. If several weights are optimal, as
+            may be with zeros, the shortest are returned.
+
+    Example:
+        >>> X, y = np.ones((2, 1)), np.array([1.0, 3.0])
+        >>> [ridge(X, y, penalty).round(3).item() for penalty in (0.0, 1.0, 3.0)]
+        [2.0, 1.0, 0.5]
     """
     check_data("ridge", X, y, dims=2)
     s, n = X.shape
@@ -60,11 +68,19 @@ def ridge(
 def soft_threshold(
     z: Float[ndarray, "*shape"], by: float | Float[ndarray, "*shape"]
 ) -> Float[ndarray, "*shape"]:
-    r"""Move numbers towards zero by ``by``, and those that would pass it to zero.
+    r"""Move numbers towards zero by ``by``; those that would pass it become zero.
 
     .. math::
         S_\lambda(z) = \operatorname{sgn}(z) \max(|z| - \lambda, 0)
         = \arg\min_w \tfrac12 (w - z)^2 + \lambda |w|
+
+    Args:
+        z: the numbers :math:`z`.
+        by: the threshold :math:`\lambda`, for all numbers or one for each.
+
+    Example:
+        >>> soft_threshold(np.array([-3.0, 0.5, 2.0]), 1.0).tolist()
+        [-2.0, 0.0, 1.0]
     """
     ok = bool(np.all(np.asarray(by) >= 0))
     check(ok, "soft_threshold: by", "not be negative", by)
@@ -75,15 +91,27 @@ def soft_threshold(
 def lasso(
     X: Float[ndarray, "s n"], y: Float[ndarray, "s"], penalty: float
 ) -> Float[ndarray, "n"]:
-    r"""Return weights that minimise the mean squared loss with a price on sizes.
+    r"""Return the weights of the lasso: least squares with an L1 penalty.
 
     .. math:: \frac{1}{2s} \lVert Xw - y \rVert^2 + \lambda \lVert w \rVert_1
 
-    By proximal gradient steps (Daubechies, Defrise and De Mol 2004) from a point ahead of
-    the last (Beck and Teboulle 2009), which starts anew where it overshoots. The end is
-    where a lower bound on the minimum, from the residual scaled down until no column's
-    product with it exceeds :math:`s\lambda`, is all but reached. The steps are taken with
-    columns of length one, each weight with the price that this gives it.
+    By proximal gradient steps (Daubechies, Defrise and De Mol 2004) from a point ahead
+    of the last (Beck and Teboulle 2009), which starts anew where it overshoots. The end
+    is where a lower bound on the minimum, from the residual scaled down until no
+    column's product with it exceeds :math:`s\lambda`, is all but reached. The steps are
+    taken with columns of length one, each weight with the price that this gives it.
+
+    Equals ``sklearn.linear_model.Lasso`` without an intercept.
+
+    Args:
+        X: points.
+        y: targets.
+        penalty: :math:`\lambda > 0`.
+
+    Example:
+        >>> X, y = np.ones((2, 1)), np.array([1.0, 3.0])
+        >>> [lasso(X, y, penalty).round(3).item() for penalty in (0.5, 1.0, 2.0)]
+        [1.5, 1.0, 0.0]
     """
     check_data("lasso", X, y)
     check_positive("lasso: penalty", penalty)
@@ -117,15 +145,20 @@ def lasso(
 
 
 def dropout_penalty(X: Float[ndarray, "s n"], p: float) -> Float[ndarray, "n"]:
-    r"""Return the price on each squared weight that dropout of the inputs amounts to.
+    r"""Return the penalty on squared weights that dropout of the inputs amounts to.
 
     .. math:: \lambda_j = \frac{p}{1 - p} \cdot \frac1s \sum_i x_{ij}^2
 
-    The weights with the lowest expected cost are ``ridge(X, y, dropout_penalty(X, p))``.
+    The weights with the lowest expected cost are
+    ``ridge(X, y, dropout_penalty(X, p))``.
 
     Args:
         X: points.
         p: probability of dropping, in [0, 1).
+
+    Example:
+        >>> dropout_penalty(np.array([[1.0], [3.0]]), p=0.5).tolist()
+        [5.0]
     """
     check_data("dropout_penalty", X)
     check_between("dropout_penalty: p", p, 0, 1, "[)")

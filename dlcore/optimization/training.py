@@ -19,7 +19,15 @@ __all__ = ["EarlyStopping", "Scalar", "Stateful", "batches", "fit", "minimise", 
 
 @runtime_checkable
 class Scalar(Protocol):
-    """What a cost returns: a scalar of ``dlcore.optimization.autograd``, or of PyTorch."""
+    """What a cost must return: a number with a backward pass.
+
+    Scalars of ``dlcore.optimization.autograd`` and of PyTorch are such numbers.
+
+    Example:
+        >>> from dlcore.optimization.autograd import Tensor
+        >>> [isinstance(x, Scalar) for x in (Tensor(3.0), torch.tensor(3.0), 3.0)]
+        [True, True, False]
+    """
 
     def backward(self) -> Any:
         """Set the gradients of the parameters, or return them where those are arrays."""
@@ -37,7 +45,9 @@ def minimise(
     clip_at: float | None = None,
     after_step: Callable[[int], bool | None] | None = None,
 ) -> Float[ndarray, "_"]:
-    """Take a step for each batch that is drawn; show progress in a live notebook.
+    """Minimise a cost: take one step of an optimizer for each batch.
+
+    A live notebook shows the progress.
 
     Args:
         cost: the cost of a batch, ``cost(*batch)``.
@@ -51,6 +61,13 @@ def minimise(
 
     Returns:
         The cost of each batch, before its step.
+
+    Example:
+        >>> from dlcore.optimization.modules import Parameter
+        >>> from dlcore.optimization.optimizers import GD
+        >>> x = Parameter([8.0])
+        >>> minimise(lambda: (x * x).sum(), GD([x], lr=0.25), 3).tolist()
+        [64.0, 16.0, 4.0]
     """
     from dlcore.figures.progress import progress  # which loads a notebook's widgets
 
@@ -87,6 +104,11 @@ def batches(s: int, batch: int | None, rng: Generator) -> Iterator[Int[ndarray, 
         batch: examples per piece, the last may be shorter. Without it, and where it is
             ``s`` or more: all rows at once and in order.
         rng: source of the order.
+
+    Example:
+        >>> rows = [*batches(5, 2, np.random.default_rng(0))]
+        >>> [len(r) for r in rows], sorted(np.concatenate(rows).tolist())
+        ([2, 2, 1], [0, 1, 2, 3, 4])
     """
     check_whole("batches: s", s, 1)
     size = s if batch is None else batch
@@ -107,7 +129,7 @@ def train(
     schedule: Callable[[int], float] | None = None,
     clip_at: float | None = None,
 ) -> Float[ndarray, "_"]:
-    """Minimise the mean cost of data, epoch by epoch.
+    """Minimise the mean cost of a data set, epoch by epoch.
 
     Args:
         cost: the mean cost of some rows, ``cost(*(array[rows] for array in arrays))``.
@@ -123,6 +145,14 @@ def train(
 
     Returns:
         The mean cost of each epoch, as seen on the way.
+
+    Example:
+        >>> from dlcore.optimization.modules import Parameter
+        >>> from dlcore.optimization.optimizers import GD
+        >>> x, rng = Parameter([0.0]), np.random.default_rng(0)
+        >>> cost = lambda y: ((x - y) ** 2).mean()
+        >>> train(cost, [np.array([1.0, 3.0])], GD([x], lr=0.5), 2, rng).tolist()
+        [5.0, 1.0]
     """
     check_whole("train: epochs", epochs, 1)
     lengths = [len(array) for array in arrays]
@@ -176,7 +206,7 @@ def fit(
     batch: int | None = None,
     corrupt: Callable[[ndarray], ndarray] | None = None,
 ) -> Float[ndarray, "_"]:
-    """Train a network whose gradient is computed by hand.
+    """Train a network of :mod:`dlcore.feedforward.network`, with gradients by hand.
 
     Args:
         network: what to train; changed in place.
@@ -192,6 +222,15 @@ def fit(
 
     Returns:
         The mean loss of each epoch, as seen on the way.
+
+    Example:
+        >>> from dlcore.feedforward import losses, network
+        >>> from dlcore.optimization.optimizers import GD
+        >>> line = Network([network.Dense(np.zeros((1, 1)), np.zeros(1))])
+        >>> X, rng = np.array([[1.0], [-1.0]]), np.random.default_rng(0)
+        >>> gd = GD(line.parameters(), lr=0.5)
+        >>> fit(line, X, 2 * X, losses.squared, gd, 3, rng).tolist()
+        [2.0, 0.5, 0.125]
     """
     check(len(X) == len(y) > 0, "fit: y", f"have {len(X)} targets", len(y))
     check(
@@ -224,7 +263,12 @@ class _Known(NamedTuple):
 
 @runtime_checkable
 class Stateful(Protocol):
-    """What can be saved and set back: a module of ours, or of PyTorch."""
+    """What can be saved and restored: a module of ours, or of PyTorch.
+
+    Example:
+        >>> [isinstance(x, Stateful) for x in (torch.nn.Linear(1, 1), np.zeros(1))]
+        [True, False]
+    """
 
     def state_dict(self) -> Any:
         """Return all that training changes."""
@@ -234,7 +278,7 @@ class Stateful(Protocol):
 
 
 class EarlyStopping:
-    """Stop when a score has not fallen for a while, and keep the best state.
+    """Stop when a score has not fallen for some epochs, and keep the best state.
 
     Hand it to :func:`train` as ``after_epoch``, and call :meth:`restore` at the end.
 
@@ -248,6 +292,12 @@ class EarlyStopping:
         scores: after each epoch so far.
         best_epoch: how many epochs were done at the lowest score, the first of equals;
             if training is continued in a second run, the epochs count on.
+
+    Example:
+        >>> scores, model = iter([3.0, 1.0, 2.0, 2.0]), torch.nn.Linear(1, 1)
+        >>> stop = EarlyStopping(model, lambda: next(scores), patience=2)
+        >>> [stop(epoch) for epoch in (1, 2, 3, 4)], stop.best_epoch
+        ([False, False, False, True], 2)
     """
 
     def __init__(
