@@ -24,8 +24,8 @@ NAMES = [(module, name) for module in MODULES for name in own(import_module(modu
 CALLED = [
     (module, name)
     for module, name in NAMES
-    if callable(getattr(import_module(module), name))
-    and hasattr(getattr(import_module(module), name), "__module__")
+    if inspect.isclass(thing := getattr(import_module(module), name))
+    or inspect.isroutine(thing)
 ]
 EQUALS = re.compile(r"Equals ``([\w.]+)``")
 
