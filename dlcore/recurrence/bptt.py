@@ -28,12 +28,19 @@ __all__ = [
 
 
 class Nonlinearity(NamedTuple):
-    r"""An activation function whose slope can be told from its value.
+    r"""An activation function whose derivative can be computed from its value.
 
     Attributes:
         phi: the function :math:`\varphi`.
         slope: :math:`\varphi'(z)`, given :math:`\varphi(z)`.
         steepest: the largest slope :math:`\alpha`.
+
+    Example:
+        >>> tanh = NONLINEARITIES["tanh"]
+        >>> tanh.slope(tanh.phi(torch.tensor(0.0))).item()
+        1.0
+        >>> NONLINEARITIES["logistic"].steepest
+        0.25
     """
 
     phi: Callable[[Tensor], Tensor]
@@ -41,6 +48,7 @@ class Nonlinearity(NamedTuple):
     steepest: float
 
 
+#: Activation functions by name: identity, tanh, relu and logistic.
 NONLINEARITIES = {
     "identity": Nonlinearity(lambda z: z, torch.ones_like, 1.0),
     "tanh": Nonlinearity(torch.tanh, lambda h: 1 - h * h, 1.0),
@@ -50,7 +58,22 @@ NONLINEARITIES = {
 
 
 class Gradients(NamedTuple):
-    """Derivatives of the cost, each of the shape of what it belongs to."""
+    """Derivatives of a cost by the weights and inputs of a recurrent network.
+
+    Attributes:
+        U: by the weights of the state.
+        V: by the weights of the input.
+        b: by the biases.
+        x: by the inputs.
+        start: by the first state :math:`h_0`.
+
+    Example:
+        >>> one, x = torch.ones(1, 1), torch.full((1, 1, 1), 3.0)
+        >>> h, linear = torch.ones(1, 2, 1), NONLINEARITIES["identity"]
+        >>> g = bptt(one, one, x, h, one[None], linear)
+        >>> g.U.item(), g.V.item(), g.b.item()
+        (1.0, 3.0, 1.0)
+    """
 
     U: Float[Tensor, "H H"]
     V: Float[Tensor, "H D"]
@@ -67,7 +90,26 @@ def states(
     nonlinearity: Nonlinearity = NONLINEARITIES["tanh"],
     start: Float[Tensor, "B H"] | None = None,
 ) -> Float[Tensor, "B S H"]:
-    r"""Return the states :math:`h_0, \dots, h_T`; :math:`h_0` is ``start`` or zero."""
+    r"""Return the hidden states :math:`h_0, \dots, h_T` of a simple recurrent network.
+
+    .. math:: h_t = \varphi(U h_{t-1} + V x_t + b)
+
+    Equals ``torch.nn.RNN`` with ``batch_first=True``, for tanh and from :math:`h_1` on.
+
+    Args:
+        U: weights of the state.
+        V: weights of the input.
+        b: biases.
+        x: the inputs.
+        nonlinearity: the activation function :math:`\varphi`.
+        start: :math:`h_0`; without it, zero.
+
+    Example:
+        >>> U, V, x = torch.full((1, 1), 0.5), torch.ones(1, 1), torch.ones(1, 3, 1)
+        >>> linear = NONLINEARITIES["identity"]
+        >>> states(U, V, torch.zeros(1), x, linear).flatten().tolist()
+        [0.0, 1.0, 1.5, 1.75]
+    """
     _check_weights("states", U, V, x)
     check_shape("states: b", b, len(U))
     if start is not None:
@@ -87,7 +129,7 @@ def bptt(
     nonlinearity: Nonlinearity = NONLINEARITIES["tanh"],
     block: int | None = None,
 ) -> Gradients:
-    r"""Go back through time.
+    r"""Return the gradients of a recurrent network by backpropagation through time.
 
     .. math::
         p_t &= g_t + U^\top \delta_{t+1} \\
@@ -95,6 +137,8 @@ def bptt(
         \nabla_U J = \sum_t \delta_t h_{t-1}^\top, \quad
         \nabla_V J &= \sum_t \delta_t x_t^\top, \quad
         \nabla_b J = \sum_t \delta_t
+
+    Equals ``torch.autograd.grad`` of a cost of these states, if nothing is truncated.
 
     Args:
         U: weights of the state.
@@ -106,6 +150,12 @@ def bptt(
         nonlinearity: the activation function.
         block: truncate: nothing is sent back over the border between two blocks of so
             many steps. Without it, all the way.
+
+    Example:
+        >>> U, V, x = torch.full((1, 1), 0.5), torch.ones(1, 1), torch.ones(1, 2, 1)
+        >>> h, g = torch.tensor([[[0.0], [1.0], [1.5]]]), torch.tensor([[[0.0], [1.0]]])
+        >>> bptt(U, V, x, h, g, NONLINEARITIES["identity"]).V.item()  # x_2 + u x_1
+        1.5
     """
     _check_weights("bptt", U, V, x)
     B, T, _ = x.shape
@@ -140,12 +190,19 @@ def jacobians(
     h: Float[Tensor, "B S H"],
     nonlinearity: Nonlinearity = NONLINEARITIES["tanh"],
 ) -> Float[Tensor, "B T H H"]:
-    r"""Return :math:`\partial h_t / \partial h_{t-1} = \operatorname{diag}(\varphi'(z_t)) U`.
+    r"""Return the Jacobian matrix of each step of a recurrent network.
+
+    .. math:: \partial h_t / \partial h_{t-1} = \operatorname{diag}(\varphi'(z_t))\, U
 
     Args:
         U: weights of the state.
         h: the states :math:`h_0, \dots, h_T`, of :func:`states`.
         nonlinearity: the activation function.
+
+    Example:
+        >>> h = torch.tensor([[[0.0], [0.0], [0.5]]])
+        >>> jacobians(torch.tensor([[2.0]]), h).flatten().tolist()  # 2 (1 - h²)
+        [2.0, 1.5]
     """
     ok = h.ndim == 3 and h.shape[1] > 1 and U.shape == (h.shape[2],) * 2
     rule = "be states (B, T + 1, H) for a square U of that size"
@@ -154,13 +211,19 @@ def jacobians(
 
 
 def products(A: Float[Tensor, "B T H H"]) -> Float[Tensor, "B S H H"]:
-    r"""Return :math:`\partial h_T / \partial h_{T-k} = A_T A_{T-1} \cdots A_{T-k+1}`.
+    r"""Return the derivatives of the last state by each of the states before it.
+
+    .. math:: \partial h_T / \partial h_{T-k} = A_T A_{T-1} \cdots A_{T-k+1}
 
     Args:
         A: the Jacobians :math:`A_1, \dots, A_T` of the steps, of :func:`jacobians`.
 
     Returns:
         The products for the lags :math:`k = 0, \dots, T`; later factors on the left.
+
+    Example:
+        >>> products(torch.tensor([2.0, 3.0]).view(1, 2, 1, 1)).flatten().tolist()
+        [1.0, 3.0, 6.0]
     """
     square = A.ndim == 4 and A.shape[2] == A.shape[3]
     check(square, "products: A", "have the axes (B, T, H, H)", tuple(A.shape))
@@ -171,13 +234,21 @@ def products(A: Float[Tensor, "B T H H"]) -> Float[Tensor, "B S H H"]:
 
 
 def norms(P: Float[Tensor, "B S H H"]) -> Float[Tensor, "B S"]:
-    """Return the largest singular value of each matrix."""
+    """Return the spectral norm, the largest singular value, of each matrix.
+
+    Example:
+        >>> P = torch.diag(torch.tensor([3.0, -4.0]))
+        >>> round(norms(P[None, None]).item(), 3)
+        4.0
+    """
     check(P.ndim == 4, "norms: P", "have the axes (B, S, H, H)", tuple(P.shape))
     return torch.linalg.matrix_norm(P, 2)
 
 
 def lyapunov(A: Float[Tensor, "T H H"]) -> Float[Tensor, "H"]:
-    r"""Return how fast :math:`A_T \cdots A_1` stretches, in nats per step, per direction.
+    r"""Return the Lyapunov exponents of a product of matrices, in nats per step.
+
+    They tell how fast :math:`A_T \cdots A_1` stretches, direction by direction.
 
     The product is never formed: with :math:`Q_0 = I` and the QR decompositions
     :math:`A_t Q_{t-1} = Q_t R_t`, it is :math:`Q_T R_T \cdots R_1`, and the numbers are
@@ -185,6 +256,11 @@ def lyapunov(A: Float[Tensor, "T H H"]) -> Float[Tensor, "H"]:
 
     Args:
         A: one matrix per step.
+
+    Example:
+        >>> A = torch.diag(torch.tensor([2.0, 0.5])).expand(5, 2, 2)
+        >>> lyapunov(A)  # log 2 and -log 2
+        tensor([ 0.6931, -0.6931])
     """
     ok = A.ndim == 3 and len(A) > 0 and A.shape[1] == A.shape[2]
     check(ok, "lyapunov: A", "have the axes (T, H, H), T > 0", tuple(A.shape))
@@ -197,7 +273,13 @@ def lyapunov(A: Float[Tensor, "T H H"]) -> Float[Tensor, "H"]:
 
 
 def orthogonal(H: int, generator: Generator) -> Float[Tensor, "H H"]:
-    """Draw an orthogonal matrix, all of them alike, in double precision."""
+    """Draw a random orthogonal matrix, uniformly (Haar), in double precision.
+
+    Example:
+        >>> Q = orthogonal(3, torch.Generator().manual_seed(0))
+        >>> torch.allclose(Q @ Q.T, torch.eye(3, dtype=torch.float64))
+        True
+    """
     check_whole("orthogonal: H", H, 1)
     draws = torch.randn(H, H, dtype=torch.float64, generator=generator)
     Q, R = torch.linalg.qr(draws)

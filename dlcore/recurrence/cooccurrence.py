@@ -18,7 +18,13 @@ __all__ = ["Factors", "cooccurrence", "factor", "pairs", "pmi", "ppmi", "windows
 def windows(
     tokens: Int64[Tensor, "T"], r: int
 ) -> tuple[Int64[Tensor, "N"], Int64[Tensor, "N K"]]:
-    """Return the words that have ``r`` neighbours on each side, and these neighbours."""
+    """Return each word that has ``r`` neighbours on both sides, and these neighbours.
+
+    Example:
+        >>> words, around = windows(torch.tensor([5, 6, 7, 8]), 1)
+        >>> words.tolist(), around.tolist()
+        ([6, 7], [[5, 7], [6, 8]])
+    """
     _check_window("windows", tokens, r, 2 * r + 1)
     cut = tokens.unfold(0, 2 * r + 1, 1)
     return cut[:, r], torch.cat([cut[:, :r], cut[:, r + 1 :]], dim=1)
@@ -27,7 +33,13 @@ def windows(
 def pairs(
     tokens: Int64[Tensor, "T"], r: int
 ) -> tuple[Int64[Tensor, "N"], Int64[Tensor, "N"]]:
-    """Return all pairs of a word and a neighbour at most ``r`` places away, both ways."""
+    """Return all pairs of a word and a neighbour at most ``r`` places away, both ways.
+
+    Example:
+        >>> words, around = pairs(torch.tensor([5, 6, 7]), 1)
+        >>> words.tolist(), around.tolist()
+        ([5, 6, 6, 7], [6, 7, 5, 6])
+    """
     _check_window("pairs", tokens, r, 2)
     steps = range(1, min(r, len(tokens) - 1) + 1)
     left = torch.cat([tokens[:-s] for s in steps])
@@ -36,12 +48,18 @@ def pairs(
 
 
 def cooccurrence(tokens: Int64[Tensor, "T"], size: int, r: int) -> Float[Tensor, "C C"]:
-    """Count how often each word stands at most ``r`` places from each other; symmetric.
+    """Count how often each pair of words stands at most ``r`` places apart.
+
+    The table of counts is symmetric.
 
     Args:
         tokens: the text.
         size: number ``C`` of words in the vocabulary.
         r: how far company reaches.
+
+    Example:
+        >>> cooccurrence(torch.tensor([0, 1, 0]), 2, 1).tolist()
+        [[0.0, 2.0], [2.0, 0.0]]
     """
     check_indices("cooccurrence: tokens", tokens, size)
     words, company = pairs(tokens, r)
@@ -50,10 +68,18 @@ def cooccurrence(tokens: Int64[Tensor, "T"], size: int, r: int) -> Float[Tensor,
 
 
 def pmi(counts: Float[Tensor, "A C"]) -> Float[Tensor, "A C"]:
-    r"""Return :math:`\log \frac{n\, n_{vc}}{n_v\, n_c}`, minus infinity for pairs never seen.
+    r"""Return the pointwise mutual information of words and the words around them.
+
+    It is :math:`\log \frac{n\, n_{vc}}{n_v\, n_c}`; minus infinity for pairs never
+    seen.
 
     Args:
         counts: :math:`n_{vc}`, how often the word of a row has the company of a column.
+
+    Example:
+        >>> pmi(torch.tensor([[2.0, 1.0], [1.0, 2.0]]))  # log 4/3 and log 2/3
+        tensor([[ 0.2877, -0.4055],
+                [-0.4055,  0.2877]])
     """
     check(
         counts.ndim == 2 and bool((counts >= 0).all()),
@@ -74,12 +100,38 @@ def pmi(counts: Float[Tensor, "A C"]) -> Float[Tensor, "A C"]:
 
 
 def ppmi(counts: Float[Tensor, "A C"], shift: float = 0.0) -> Float[Tensor, "A C"]:
-    r"""Return :math:`\max(\text{PMI} - \text{shift}, 0)`."""
+    r"""Return the positive pointwise mutual information: negative values become zero.
+
+    .. math:: \max(\text{PMI} - \text{shift}, 0)
+
+    Args:
+        counts: as for :func:`pmi`.
+        shift: is subtracted first.
+
+    Example:
+        >>> ppmi(torch.tensor([[2.0, 1.0], [1.0, 2.0]]))
+        tensor([[0.2877, 0.0000],
+                [0.0000, 0.2877]])
+    """
     return torch.clamp(pmi(counts) - shift, min=0)
 
 
 class Factors(NamedTuple):
-    r"""The first singular values and vectors: :math:`M \approx U \operatorname{diag}(d) V^\top`."""
+    r"""A truncated singular value decomposition.
+
+    .. math:: M \approx U \operatorname{diag}(d) V^\top
+
+    Attributes:
+        U: left singular vectors, as columns.
+        d: the largest singular values, in order.
+        V: right singular vectors, as columns.
+
+    Example:
+        >>> M = torch.tensor([[3.0, 0.0], [0.0, 2.0]])
+        >>> U, d, V = factor(M, 2, torch.Generator())
+        >>> torch.allclose(U * d @ V.T, M)
+        True
+    """
 
     U: Float[Tensor, "A D"]
     d: Float[Tensor, "D"]
@@ -97,6 +149,11 @@ def factor(M: Float[Tensor, "A C"], D: int, generator: Generator) -> Factors:
         D: number of singular values.
         generator: source of the first vector; the result does not depend on it but for
             signs.
+
+    Example:
+        >>> M = torch.diag(torch.tensor([3.0, 2.0, 1.0], dtype=torch.float64))
+        >>> factor(M, 2, torch.Generator().manual_seed(0)).d.numpy().round(6).tolist()
+        [3.0, 2.0]
     """
     check_whole("factor: D", D, 1)
     least = min(M.shape)

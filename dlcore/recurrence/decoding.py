@@ -27,16 +27,22 @@ __all__ = [
     "top_k",
 ]
 
+#: What a model keeps between steps: tensors with a row for each sequence.
 State: TypeAlias = tuple[Tensor, ...]
+#: A step of a model: state and last tokens to log probabilities and the next state.
 Step: TypeAlias = Callable[[State, Tensor], tuple[Tensor, State]]
 
 
 def tempered(
     logits: Float[Tensor, "*B C"], temperature: float
 ) -> Float[Tensor, "*B C"]:
-    """Divide the scores by the temperature: low sharpens, high flattens.
+    """Divide logits by a temperature: a low one sharpens, a high one flattens.
 
     At zero only the best token would be left: that is ``top_k(logits, 1)``.
+
+    Example:
+        >>> tempered(torch.tensor([2.0, -1.0]), 0.5).tolist()
+        [4.0, -2.0]
     """
     _check_logits("tempered", logits)
     check_positive("tempered: temperature", temperature)
@@ -44,7 +50,14 @@ def tempered(
 
 
 def top_k(logits: Float[Tensor, "*B C"], k: int) -> Float[Tensor, "*B C"]:
-    """Keep the k best tokens; of equals, the first."""
+    """Keep the ``k`` tokens with the largest logits; of equals, the first.
+
+    Equals ``torch.topk`` in the logits that it keeps.
+
+    Example:
+        >>> top_k(torch.tensor([1.0, 3.0, 2.0]), 2).tolist()
+        [-inf, 3.0, 2.0]
+    """
     _check_logits("top_k", logits)
     check_whole("top_k: k", k, 1)
     C = logits.shape[-1]
@@ -54,10 +67,14 @@ def top_k(logits: Float[Tensor, "*B C"], k: int) -> Float[Tensor, "*B C"]:
 
 
 def nucleus(logits: Float[Tensor, "*B C"], p: float) -> Float[Tensor, "*B C"]:
-    """Keep the fewest best tokens that have a probability of p together.
+    """Keep the fewest most probable tokens that have the probability ``p`` together.
 
     A token stays if it and those behind it have more than 1 - p; so with p = 1 all that
     can come stay, however improbable. Of equals, the first stays.
+
+    Example:
+        >>> nucleus(torch.tensor([0.5, 0.3, 0.2]).log(), 0.6).exp()
+        tensor([0.5000, 0.3000, 0.0000])
     """
     _check_logits("nucleus", logits)
     check_between("nucleus: p", p, 0, 1, "(]")
@@ -84,7 +101,12 @@ def _keep(
 def sample(
     logits: Float[Tensor, "*B C"], generator: Generator | None = None
 ) -> Int64[Tensor, "*B"]:
-    """Draw a token for each row of scores, with the probabilities softmax(logits)."""
+    """Draw a token for each row of logits, with the probabilities softmax(logits).
+
+    Example:
+        >>> sample(torch.tensor([[0.0, -torch.inf], [-torch.inf, 0.0]])).tolist()
+        [0, 1]
+    """
     _check_logits("sample", logits)
     probabilities = logits.softmax(dim=-1).reshape(-1, logits.shape[-1])
     tokens = torch.multinomial(probabilities, 1, generator=generator)
@@ -93,7 +115,7 @@ def sample(
 
 @torch.no_grad()
 def greedy(step: Step, state: State, start: int, longest: int) -> Int64[Tensor, "B K"]:
-    """Write ``longest`` tokens, the most probable at each step.
+    """Write ``longest`` tokens, the most probable one at each step.
 
     What stands behind an end token is for the caller to cut off.
 
@@ -102,6 +124,11 @@ def greedy(step: Step, state: State, start: int, longest: int) -> Int64[Tensor, 
         state: of the same model, at the start.
         start: token that ``step`` is given first.
         longest: number of tokens.
+
+    Example:
+        >>> step = lambda state, y: (torch.eye(4)[(y + 1) % 4].log(), state)
+        >>> greedy(step, (torch.zeros(1),), start=0, longest=5).tolist()
+        [[1, 2, 3, 0, 1]]
     """
     check_whole("greedy: longest", longest, 1)
     check_whole("greedy: start", start, 0)
@@ -118,7 +145,7 @@ def greedy(step: Step, state: State, start: int, longest: int) -> Int64[Tensor, 
 def beam_search(
     step: Step, state: State, start: int, end: int, width: int, longest: int
 ) -> list[tuple[list[int], float]]:
-    r"""Search for the most probable sequence with the ``width`` best beginnings at a time.
+    r"""Search for the most probable sequence, keeping the ``width`` best beginnings.
 
     A sequence that has ended keeps its place in the beam as long as it is among the best.
     With ``width=1`` this is greedy decoding; with :math:`C^\text{longest}` it is exact.
@@ -135,6 +162,12 @@ def beam_search(
         Up to ``width`` sequences with their log probabilities, best first; of equals, the
         one found first. A sequence is without ``start``, and has ``end`` as its last token
         unless it was cut off at ``longest``.
+
+    Example:
+        >>> P = torch.tensor([[0.0, 0.6, 0.4], [0.5, 0.5, 0.0], [1.0, 0.0, 0.0]]).log()
+        >>> step, state = lambda state, y: (P[y], state), (torch.zeros(1),)
+        >>> [beam_search(step, state, 0, 0, width, 3)[0][0] for width in (1, 2)]
+        [[1, 0], [2, 0]]
     """
     check_whole("beam_search: width", width, 1)
     check_whole("beam_search: longest", longest, 1)

@@ -23,7 +23,11 @@ __all__ = [
 
 
 class Embedding(nn.Module):
-    r"""A row of numbers for each token: :math:`v \mapsto E^\top e_v`, row ``v`` of :math:`E`.
+    r"""A table with a vector for each token, learned with the rest of the model.
+
+    A token ``v`` becomes :math:`E^\top e_v`, row ``v`` of :math:`E`.
+
+    Equals ``torch.nn.Embedding``.
 
     Args:
         num_embeddings: number ``C`` of tokens.
@@ -33,6 +37,12 @@ class Embedding(nn.Module):
 
     Attributes:
         E: the table, of shape (C, D).
+
+    Example:
+        >>> layer = Embedding(3, 2)
+        >>> layer.E.data = torch.tensor([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]])
+        >>> layer(torch.tensor([2, 0])).tolist()
+        [[4.0, 5.0], [0.0, 1.0]]
     """
 
     def __init__(
@@ -57,7 +67,9 @@ class Embedding(nn.Module):
 
 
 class TwoTables(nn.Module):
-    r"""A table :math:`E` to read words from, and a table :math:`W` to score words with.
+    r"""A word model with a table to read words from and a table to score words with.
+
+    The tables are :math:`E` and :math:`W`.
 
     Subclasses say what :meth:`hidden` makes of their input; the scores are
     :math:`o_c = w_c^\top h`.
@@ -70,6 +82,10 @@ class TwoTables(nn.Module):
     Attributes:
         embedding: the vectors of the words that are read.
         W: the vectors of the words that are guessed, of shape (C, D), zero at first.
+
+    Example:
+        >>> SkipGram(4, 2)(torch.tensor([1])).softmax(dim=1).tolist()  # W is 0 at first
+        [[0.25, 0.25, 0.25, 0.25]]
     """
 
     def __init__(
@@ -109,7 +125,15 @@ class TwoTables(nn.Module):
 
 
 class SkipGram(TwoTables):
-    r"""Guess the words around a word ``v``: :math:`h = E^\top e_v`."""
+    r"""A model that predicts the words around a word ``v``.
+
+    The hidden vector is :math:`h = E^\top e_v`.
+
+    Example:
+        >>> model = SkipGram(3, 2)
+        >>> torch.equal(model.hidden(torch.tensor([1]))[0], model.embedding.E[1])
+        True
+    """
 
     def hidden(self, given: Int64[Tensor, "B"]) -> Float[Tensor, "B D"]:
         """Return the vectors of words."""
@@ -123,9 +147,17 @@ class SkipGram(TwoTables):
 
 
 class CBOW(TwoTables):
-    r"""Guess a word from the words around it: :math:`h = \frac1K \sum_j E^\top e_{c_j}`.
+    r"""A model that predicts a word from the words around it.
+
+    The hidden vector is their mean, :math:`h = \frac1K \sum_j E^\top e_{c_j}`.
 
     A mean has no order: the words around are a bag (continuous bag of words).
+
+    Example:
+        >>> model = CBOW(3, 1)
+        >>> model.embedding.E.data = torch.tensor([[1.0], [2.0], [6.0]])
+        >>> model.hidden(torch.tensor([[0, 1, 2], [2, 1, 0]])).tolist()
+        [[3.0], [3.0]]
     """
 
     def hidden(self, given: Int64[Tensor, "B K"]) -> Float[Tensor, "B D"]:
@@ -140,7 +172,14 @@ class CBOW(TwoTables):
 
 
 def cosine(X: Float[Tensor, "A D"], Y: Float[Tensor, "C D"]) -> Float[Tensor, "A C"]:
-    """Return the cosine of the angle between each row of X and each row of Y."""
+    """Return the cosine of the angle between each row of X and each row of Y.
+
+    Equals ``sklearn.metrics.pairwise.cosine_similarity``.
+
+    Example:
+        >>> cosine(torch.tensor([[1.0, 0.0]]), torch.tensor([[3.0, 4.0], [0.0, 2.0]]))
+        tensor([[0.6000, 0.0000]])
+    """
     lengths = [Z.norm(dim=1, keepdim=True) for Z in (X, Y)]
     ok = all(bool((length > 0).all()) for length in lengths)
     check(ok, "cosine: rows", "not be zero", "a row of zeros, without angles")
@@ -155,11 +194,19 @@ def neighbours(
 ) -> Int64[Tensor, "B k"]:
     """Return the ``k`` rows with the largest cosine to given rows, the best first.
 
+    Equals ``sklearn.neighbors.NearestNeighbors`` with the cosine metric, but
+    for the row itself.
+
     Args:
         X: vectors as rows.
         of: the rows whose neighbours are wanted; a row is not its own neighbour.
         k: how many.
         without: rows that are nobody's neighbours.
+
+    Example:
+        >>> X = torch.tensor([[1.0, 0.0], [2.0, 0.1], [0.0, 1.0]])
+        >>> neighbours(X, torch.tensor([0]), 2).tolist()
+        [[1, 2]]
     """
     check_indices("neighbours: of", of, len(X))
     check_whole("neighbours: k", k, 1)
@@ -172,7 +219,14 @@ def neighbours(
 
 
 def bag_of_words(tokens: Int64[Tensor, "B T"], size: int) -> Float[Tensor, "B C"]:
-    """Count the words of each row: the sum of their one-hot vectors."""
+    """Count the words of each row: the sum of their one-hot vectors.
+
+    Equals ``sklearn.feature_extraction.text.CountVectorizer``, given tokens for words.
+
+    Example:
+        >>> bag_of_words(torch.tensor([[0, 2, 2]]), 3).tolist()
+        [[1.0, 0.0, 2.0]]
+    """
     check_indices("bag_of_words: tokens", tokens, size)
     counts = torch.zeros(len(tokens), size)
     return counts.scatter_add_(1, tokens, torch.ones(tokens.shape))
