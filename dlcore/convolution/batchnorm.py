@@ -25,9 +25,11 @@ class BatchNorm2d(nn.Module):
 
     In training, :math:`\mu_c` and :math:`v_c` are mean and variance of the channel over
     all pictures of the batch and all their places, and the running statistics move
-    towards :math:`\mu_c` and the *unbiased* variance,
-    :math:`m \leftarrow (1 - \alpha)\, m + \alpha \mu`. In use they take the place of the
-    batch, and the layer is an affine map of each number.
+    towards :math:`\mu_c` and the *unbiased* variance, :math:`m \leftarrow (1 -
+    \alpha)\, m + \alpha \mu`. In use they take the place of the batch, and the layer is
+    an affine map of each number.
+
+    Equals ``torch.nn.BatchNorm2d``.
 
     Args:
         channels: number of channels.
@@ -39,6 +41,13 @@ class BatchNorm2d(nn.Module):
         beta: means, 0 at first.
         running_mean: 0 at first.
         running_var: 1 at first.
+
+    Example:
+        >>> norm = BatchNorm2d(1, eps=0)
+        >>> norm(torch.tensor([1.0, 3.0]).reshape(2, 1, 1, 1)).flatten().tolist()
+        [-1.0, 1.0]
+        >>> round(norm.running_mean.item(), 3)  # 0.9 · 0 + 0.1 · 2
+        0.2
     """
 
     running_mean: Tensor

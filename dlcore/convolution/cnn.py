@@ -1,9 +1,9 @@
 r"""Convolutional networks: layers in a row, and a look at what each of them does.
 
 Networks are built of the layers of PyTorch, which compute what those of
-``dlcore.convolution.conv`` and ``dlcore.convolution.pooling`` do in less time. What is said
-about them, sizes, counts and receptive fields, is read off the model, so it holds for every
-model of such layers, theirs or ours.
+``dlcore.convolution.conv`` and ``dlcore.convolution.pooling`` do in less time. What is
+said about them, sizes, counts and receptive fields, is read off the model, so it holds
+for every model of such layers, theirs or ours.
 """
 
 from collections.abc import Sequence
@@ -40,7 +40,18 @@ _WINDOWS = (*_CONVOLUTIONS, MaxPool2d, nn.MaxPool2d, nn.AvgPool2d)
 def he_linear(
     inputs: int, outputs: int, generator: Generator | None = None
 ) -> nn.Linear:
-    r"""Return a linear layer with weights from :math:`\mathcal{N}(0, 2/n)`, biases 0."""
+    r"""Return a linear layer with He initialisation: variance :math:`2/n`, biases 0.
+
+    Args:
+        inputs: the fan-in :math:`n`.
+        outputs: number of units.
+        generator: source of the weights.
+
+    Example:
+        >>> layer = he_linear(100_000, 1, torch.Generator().manual_seed(0))
+        >>> round(layer.weight.var().item() * 100_000, 1)
+        2.0
+    """
     check_whole("he_linear: inputs", inputs, 1)
     check_whole("he_linear: outputs", outputs, 1)
     layer = nn.Linear(inputs, outputs)
@@ -57,15 +68,20 @@ def conv_stack(
     shrink: str = "max",
     generator: Generator | None = None,
 ) -> list[nn.Module]:
-    """Return convolution, ReLU and a halving of the sides, again and again.
+    """Return layers: convolution, ReLU and a halving of the sides, again and again.
 
     Args:
         channels: of the picture, and behind each of the convolutions.
         k: rows and columns of a kernel.
         padding: zeros around the pictures.
-        shrink: what halves the sides: ``"max"`` or ``"average"`` pooling of 2 × 2 places,
-            or ``"stride"``, where kernels move by two places and nothing is pooled.
+        shrink: what halves the sides: ``"max"`` or ``"average"`` pooling of 2 × 2
+            places, or ``"stride"``, where kernels move by two places and nothing is
+            pooled.
         generator: source of the kernels.
+
+    Example:
+        >>> [type(layer).__name__ for layer in conv_stack([1, 6, 16])]
+        ['Conv2d', 'ReLU', 'MaxPool2d', 'Conv2d', 'ReLU', 'MaxPool2d']
     """
     enough = len(channels) > 1
     check(enough, "conv_stack: channels", "be two or more", list(channels))
@@ -91,7 +107,7 @@ def classifier(
     shrink: str = "max",
     generator: Generator | None = None,
 ) -> nn.Sequential:
-    """Return a pyramid with a dense head: pictures in, a score for each class out.
+    """Return a convolutional classifier: a stack of convolutions, then dense layers.
 
     Args:
         shape: channels, rows and columns of a picture.
@@ -102,6 +118,11 @@ def classifier(
         padding: zeros around the pictures.
         shrink: see :func:`conv_stack`.
         generator: source of the weights.
+
+    Example:
+        >>> net = classifier((1, 8, 8), [4], [], 10, k=3)
+        >>> sum(p.numel() for p in net.parameters())  # 4 · (9 + 1) + 10 · (4 · 9 + 1)
+        410
     """
     sizes = [shape[0], *channels]
     body = conv_stack(sizes, k, padding=padding, shrink=shrink, generator=generator)
@@ -117,10 +138,14 @@ def classifier(
 
 
 def lenet5(generator: Generator | None = None) -> nn.Sequential:
-    """Return the sizes of LeNet-5 with today's parts: ReLUs, max pooling, all channels.
+    """Return LeNet-5 (LeCun et al. 1998) with today's parts: ReLUs and max pooling.
 
-    The network of 1998 pools with trained factors, joins only some channels in its second
-    convolution, bends by tanh, and compares its last layer with templates.
+    The network of 1998 pools with trained factors, joins only some channels in its
+    second convolution, bends by tanh, and compares its last layer with templates.
+
+    Example:
+        >>> sum(p.numel() for p in lenet5().parameters())
+        61706
     """
     return classifier((1, 32, 32), [6, 16], [120, 84], 10, generator=generator)
 
@@ -128,10 +153,15 @@ def lenet5(generator: Generator | None = None) -> nn.Sequential:
 def feature_maps(
     model: nn.Module, x: Float[Tensor, "..."]
 ) -> list[tuple[nn.Module, Tensor]]:
-    """Return each layer with what it gave for ``x``, in the order of their work.
+    """Return each layer of a model with its output for ``x``, in the order of work.
 
     Layers are the modules without parts. One that works twice comes twice. What a layer
     gave is copied, since the next one may work in place.
+
+    Example:
+        >>> net = nn.Sequential(nn.ReLU(), nn.Hardtanh())
+        >>> [out.tolist() for _, out in feature_maps(net, torch.tensor([-1.0, 2.0]))]
+        [[0.0, 2.0], [0.0, 1.0]]
     """
     seen: list[tuple[nn.Module, Tensor]] = []
     layers = [m for m in model.modules() if not any(True for _ in m.children())]
@@ -149,7 +179,18 @@ def feature_maps(
 
 
 class LayerCost(NamedTuple):
-    """What one layer does to one example."""
+    """Size and price of one layer, for one example.
+
+    Attributes:
+        layer: the name of its class.
+        shape: of its output, without the batch.
+        parameters: how many it has.
+        multiplications: products with its weights.
+
+    Example:
+        >>> shape_trace(nn.Linear(2, 3), (2,))[1]
+        LayerCost(layer='Linear', shape=(3,), parameters=9, multiplications=6)
+    """
 
     layer: str
     shape: tuple[int, ...]
@@ -158,10 +199,20 @@ class LayerCost(NamedTuple):
 
 
 def shape_trace(model: nn.Module, shape: Sequence[int]) -> list[LayerCost]:
-    """Return what each layer makes of an example of the given shape, and its price.
+    """Return the output shape, parameters and multiplications of each layer of a model.
 
     Multiplications are those by the weights of convolutions and dense layers. A layer
-    that works twice has its parameters counted once. Running statistics stay as they are.
+    that works twice has its parameters counted once. Running statistics stay as they
+    are.
+
+    Args:
+        model: layers, in whatever order they work.
+        shape: of one example, without the batch.
+
+    Example:
+        >>> conv = shape_trace(nn.Conv2d(1, 6, 5), (1, 32, 32))[1]
+        >>> conv.shape, conv.multiplications  # 6 kernels of 25 entries, 28 · 28 places
+        ((6, 28, 28), 117600)
     """
     steps = [LayerCost("input", tuple(shape), 0, 0)]
     x = torch.zeros(1, *shape)
@@ -201,7 +252,15 @@ def _multiplications(layer: nn.Module, out: Tensor) -> int:
 
 
 def as_table(steps: Sequence[LayerCost]) -> str:
-    """Return a table of what :func:`shape_trace` found, with sums below."""
+    """Return what :func:`shape_trace` found as a table of text, with sums below.
+
+    Example:
+        >>> print(as_table(shape_trace(nn.Linear(2, 3), (2,))))
+        layer              shape  parameters  multiply-adds
+        input                  2
+        Linear                 3           9              6
+        together                           9              6
+    """
     head = f"{'layer':10}{'shape':>14}{'parameters':>12}{'multiply-adds':>15}"
     rows = []
     for step in steps:
@@ -216,12 +275,12 @@ def as_table(steps: Sequence[LayerCost]) -> str:
 
 
 def rows_seen(layers: Sequence[nn.Module], place: int) -> tuple[int, int]:
-    r"""Return which rows of a picture can matter to a row behind some layers.
+    r"""Return the receptive field of an output row: the input rows that can affect it.
 
     .. math:: i \prod_l s_l - \sum_l p_l \prod_{j < l} s_j
 
-    is the first of them, and :func:`~dlcore.convolution.conv.receptive_field` their number.
-    The same holds for columns.
+    is the first of them, and :func:`~dlcore.convolution.conv.receptive_field` their
+    number. The same holds for columns.
 
     Args:
         layers: convolutions, poolings, and what works on each number alone.
@@ -229,6 +288,10 @@ def rows_seen(layers: Sequence[nn.Module], place: int) -> tuple[int, int]:
 
     Returns:
         The first row and the one behind the last; beyond the picture there are zeros.
+
+    Example:
+        >>> rows_seen([nn.Conv2d(1, 1, 3), nn.MaxPool2d(2)], 1)
+        (2, 6)
     """
     check_whole("rows_seen: place", place, 0)
     sizes: list[tuple[int, int, int]] = []

@@ -29,7 +29,7 @@ __all__ = [
 def out_size(
     n: int, k: int, stride: int = 1, padding: int = 0, dilation: int = 1
 ) -> int:
-    r"""Return how many places a kernel finds along an axis.
+    r"""Return the length of the output of a convolution along one axis.
 
     .. math:: \left\lfloor \frac{n + 2p - d(k - 1) - 1}{s} \right\rfloor + 1
 
@@ -39,6 +39,10 @@ def out_size(
         stride: :math:`s`, the distance between two places.
         padding: :math:`p`, zeros added at each end.
         dilation: :math:`d`, the distance between two entries of the kernel.
+
+    Example:
+        >>> out_size(28, 5), out_size(28, 3, stride=2, padding=1)
+        (24, 14)
     """
     _check_sizes("out_size", stride, padding, dilation)
     check_whole("out_size: n", n, 1)
@@ -63,7 +67,13 @@ def conv2d_loops(
     dilation: int = 1,
     groups: int = 1,
 ) -> Float[Tensor, "B O _ _"]:
-    """Compute what :func:`conv2d` does as it is defined: the specification, and slow."""
+    """Compute :func:`conv2d` by loops, as it is defined: the specification, and slow.
+
+    Example:
+        >>> x = torch.arange(9.0).reshape(1, 1, 3, 3)
+        >>> conv2d_loops(x, torch.ones(1, 1, 2, 2)).tolist()  # 0 + 1 + 3 + 4 = 8
+        [[[[8.0, 12.0], [20.0, 24.0]]]]
+    """
     n_out = _check_conv(x, W, b, stride, padding, dilation, groups)
     x = F.pad(x, [padding] * 4)
     y = x.new_zeros(len(x), len(W), *n_out)
@@ -85,12 +95,14 @@ def conv2d(
     dilation: int = 1,
     groups: int = 1,
 ) -> Float[Tensor, "B O _ _"]:
-    r"""Slide kernels over pictures.
+    r"""Slide kernels over pictures: the cross-correlation of each channel, summed.
 
     .. math:: y_o[i, j] = b_o + \sum_{c, u, v} W_{oc}[u, v]\, x_c[si + du, sj + dv]
 
-    The numbers that a kernel sees at a place are a column; then all sums are one product
-    of matrices.
+    The numbers that a kernel sees at a place are a column; then all sums are one
+    product of matrices.
+
+    Equals ``torch.nn.functional.conv2d``.
 
     Args:
         x: pictures with :math:`C` channels.
@@ -101,6 +113,11 @@ def conv2d(
         padding: rows and columns of zeros added on each side, before everything else.
         dilation: :math:`d`.
         groups: :math:`g`; outputs of one group see inputs of the same group only.
+
+    Example:
+        >>> x = torch.tensor([[[[0.0, 0.0, 1.0, 1.0]]]])
+        >>> conv2d(x, torch.tensor([[[[-1.0, 1.0]]]])).tolist()  # finds the edge
+        [[[[0.0, 1.0, 0.0]]]]
     """
     places = _check_conv(x, W, b, stride, padding, dilation, groups)
     stride, padding, dilation, groups = map(int, (stride, padding, dilation, groups))
@@ -114,12 +131,24 @@ def conv2d(
 def he_normal(
     *shape: int, generator: Generator | None = None
 ) -> Float[Tensor, "outputs *_"]:
-    r"""Draw first weights from :math:`\mathcal{N}(0, 2/n)`, where an output has :math:`n`."""
+    r"""Draw weights with He initialisation, from :math:`\mathcal{N}(0, 2/n)`.
+
+    Args:
+        *shape: outputs first; the product of the rest is the fan-in :math:`n`.
+        generator: source of the weights.
+
+    Example:
+        >>> W = he_normal(100, 50, 3, 3, generator=torch.Generator().manual_seed(0))
+        >>> round(W.var().item() * 50 * 3 * 3, 1)
+        2.0
+    """
     return (2 / prod(shape[1:])) ** 0.5 * torch.randn(shape, generator=generator)
 
 
 class Conv2d(nn.Module):
-    r"""The layer :func:`conv2d` with its kernels and biases.
+    r"""The convolutional layer: :func:`conv2d` with its kernels and biases.
+
+    Equals ``torch.nn.Conv2d`` once both have the same weights.
 
     Args:
         inputs: channels :math:`C` of the pictures.
@@ -130,12 +159,17 @@ class Conv2d(nn.Module):
         dilation: distance between two entries of a kernel.
         groups: how many parts of the channels keep to themselves.
         bias: whether there are biases.
-        generator: source of the kernels, drawn from :math:`\mathcal{N}(0, 2/n)` with the
-            fan-in :math:`n = k^2 C / g`; biases are 0.
+        generator: source of the kernels, drawn from :math:`\mathcal{N}(0, 2/n)` with
+            the fan-in :math:`n = k^2 C / g`; biases are 0.
 
     Attributes:
         W: kernels.
         b: biases, or ``None``.
+
+    Example:
+        >>> layer = Conv2d(3, 8, 5)
+        >>> sum(p.numel() for p in layer.parameters())  # 8 · (3 · 5 · 5 + 1)
+        608
     """
 
     def __init__(
@@ -201,12 +235,26 @@ def causal_conv1d(
     b: Float[Tensor, "O"] | None = None,
     dilation: int = 1,
 ) -> Float[Tensor, "B O T"]:
-    r"""Slide kernels over sequences, such that nothing depends on what comes later.
+    r"""Convolve sequences causally: no output depends on a later input.
 
     .. math:: y_o[t] = b_o + \sum_{c, u} W_{oc}[u]\, x_c[t - d(k - 1 - u)]
 
     with :math:`x_c[t] = 0` before the beginning. The last entry of a kernel meets the
     present.
+
+    Equals ``torch.nn.functional.conv1d`` of sequences with :math:`d(k - 1)` zeros in
+    front.
+
+    Args:
+        x: sequences with :math:`C` channels.
+        W: kernels of length :math:`k`.
+        b: a bias for each output channel.
+        dilation: :math:`d`, the distance between two entries of a kernel.
+
+    Example:
+        >>> x = torch.tensor([[[1.0, 2.0, 3.0]]])
+        >>> causal_conv1d(x, torch.tensor([[[10.0, 1.0]]])).tolist()
+        [[[1.0, 12.0, 23.0]]]
     """
     _check_axes("causal_conv1d", x, W, "B, C, T", "O, C, k")
     check(x.shape[1] == W.shape[1], *_channels("causal_conv1d", x, W))
@@ -217,7 +265,7 @@ def causal_conv1d(
 
 
 def receptive_field(layers: Sequence[tuple[int, int, int]]) -> tuple[int, int]:
-    r"""Return how much of the input one number sees behind a stack of layers.
+    r"""Return the size of the receptive field of a stack of layers, along one axis.
 
     .. math:: r = 1 + \sum_l d_l (k_l - 1) \prod_{j < l} s_j
 
@@ -228,6 +276,10 @@ def receptive_field(layers: Sequence[tuple[int, int, int]]) -> tuple[int, int]:
     Returns:
         The side :math:`r` of what is seen, and the distance :math:`\prod_l s_l` between
         what two neighbours see.
+
+    Example:
+        >>> receptive_field([(3, 1, 1), (2, 2, 1), (3, 1, 1)])  # 1 + 2 + 1 + 2 · 2
+        (8, 2)
     """
     field = step = 1
     for k, stride, dilation in layers:
@@ -297,7 +349,14 @@ def _check_axes(who: str, x: Tensor, W: Tensor, of_x: str, of_W: str) -> None:
 
 
 def check_pictures(what: str, x: Tensor) -> None:
-    """Refuse what is no batch of pictures."""
+    """Refuse a tensor that is no batch of pictures, with axes (B, C, rows, columns).
+
+    Example:
+        >>> check_pictures("f: x", torch.zeros(28, 28))
+        Traceback (most recent call last):
+            ...
+        ValueError: f: x must have the axes (B, C, rows, columns); got shape (28, 28).
+    """
     check(x.ndim == 4, what, "have the axes (B, C, rows, columns)", _of(x))
 
 

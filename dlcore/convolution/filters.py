@@ -1,8 +1,9 @@
 r"""Hand-made kernels and features of pictures: edges, blobs, bars and stripes.
 
-Kernels are meant for cross-correlation, as layers compute it: what a kernel looks like is
-what it answers to. Their sides are odd, and the middle entry is the origin. Angles are in
-radians and turn a horizontal line counter-clockwise, as one sees it; rows count downwards.
+Kernels are meant for cross-correlation, as layers compute it: what a kernel looks like
+is what it answers to. Their sides are odd, and the middle entry is the origin. Angles
+are in radians and turn a horizontal line counter-clockwise, as one sees it; rows count
+downwards.
 """
 
 from collections.abc import Sequence
@@ -31,7 +32,7 @@ __all__ = [
 def offsets(
     size: int, theta: float = 0.0
 ) -> tuple[Float[ndarray, "k k"], Float[ndarray, "k k"]]:
-    r"""Return the coordinates of the entries along and across a line through the middle.
+    r"""Return the coordinates of pixels along and across a line through the middle.
 
     .. math:: u = x \cos\theta + y \sin\theta, \quad v = -x \sin\theta + y \cos\theta
 
@@ -40,6 +41,11 @@ def offsets(
     Args:
         size: the odd side :math:`k`.
         theta: angle of the line.
+
+    Example:
+        >>> u, v = offsets(3)
+        >>> u[0].tolist(), v[:, 0].tolist()
+        ([-1.0, 0.0, 1.0], [1.0, 0.0, -1.0])
     """
     _check_odd("offsets: size", size)
     check_finite("offsets: theta", theta)
@@ -51,17 +57,33 @@ def offsets(
 
 
 def blur(size: int) -> Float[ndarray, "k k"]:
-    """Return the kernel of the mean over a square."""
+    """Return the kernel that averages over a square (box blur).
+
+    Equals ``scipy.ndimage.uniform_filter`` when cross-correlated with a picture.
+
+    Args:
+        size: the odd side.
+
+    Example:
+        >>> round(float((blur(3) * np.arange(9).reshape(3, 3)).sum()), 3)
+        4.0
+    """
     _check_odd("blur: size", size)
     return np.full((size, size), 1 / size**2)
 
 
 def gaussian(sigma: float, size: int) -> Float[ndarray, "k k"]:
-    r"""Return :math:`e^{-(x^2 + y^2) / 2\sigma^2}`, divided by its sum.
+    r"""Return the Gaussian kernel :math:`e^{-(x^2 + y^2) / 2\sigma^2}` over its sum.
+
+    Equals ``scipy.ndimage.gaussian_filter`` of an impulse.
 
     Args:
         sigma: width :math:`\sigma`, in pixels.
         size: the odd side.
+
+    Example:
+        >>> gaussian(1.0, 3).round(3).tolist()
+        [[0.075, 0.124, 0.075], [0.124, 0.204, 0.124], [0.075, 0.124, 0.075]]
     """
     check_positive("gaussian: sigma", sigma)
     bell = _bell(sigma, size)
@@ -71,12 +93,19 @@ def gaussian(sigma: float, size: int) -> Float[ndarray, "k k"]:
 def difference_of_gaussians(
     sigma: float, wide: float, size: int
 ) -> Float[ndarray, "k k"]:
-    r"""Return centre minus surround, :math:`g_\sigma - g_{\text{wide}}`, with sum zero.
+    r"""Return a centre-surround kernel: a narrow Gaussian minus a wide one.
+
+    Its sum is zero, up to rounding: :math:`g_\sigma - g_{\text{wide}}`.
 
     Args:
         sigma: width of the centre.
         wide: width of the surround, larger than ``sigma``.
         size: the odd side.
+
+    Example:
+        >>> h = difference_of_gaussians(1.0, 2.0, 9)
+        >>> bool(h[4, 4] > 0 > h[4, 0]), abs(round(float(h.sum()), 6))
+        (True, 0.0)
     """
     rule = f"be larger than sigma = {sigma}"
     check(wide > sigma, "difference_of_gaussians: wide", rule, wide)
@@ -84,12 +113,19 @@ def difference_of_gaussians(
 
 
 def sharpen(amount: float = 1.0) -> Float[ndarray, "3 3"]:
-    r"""Return the kernel that adds to a pixel what it exceeds its four neighbours by.
+    r"""Return a sharpening kernel: it adds what a pixel exceeds its four neighbours by.
 
     .. math:: x + a \sum_{i=1}^{4} (x - x_i)
 
+    Equals ``scipy.ndimage.laplace`` times :math:`-a`, plus the picture, when
+    cross-correlated.
+
     Args:
         amount: :math:`a`.
+
+    Example:
+        >>> sharpen().tolist()
+        [[0.0, -1.0, 0.0], [-1.0, 5.0, -1.0], [0.0, -1.0, 0.0]]
     """
     check_finite("sharpen: amount", amount)
     cross = np.array([[0.0, -1, 0], [-1, 4, -1], [0, -1, 0]])
@@ -99,11 +135,17 @@ def sharpen(amount: float = 1.0) -> Float[ndarray, "3 3"]:
 
 
 def sobel(axis: int) -> Float[ndarray, "3 3"]:
-    """Return Sobel's kernel: a difference along an axis, smoothed along the other.
+    """Return Sobel's edge kernel: a difference along an axis, smoothed along the other.
+
+    Equals ``scipy.ndimage.sobel`` when cross-correlated with a picture.
 
     Args:
-        axis: 0 answers to horizontal edges with more below, 1 to vertical ones with more
-            on the right.
+        axis: 0 answers to horizontal edges with more below, 1 to vertical ones with
+            more on the right.
+
+    Example:
+        >>> sobel(1).tolist()
+        [[-1.0, 0.0, 1.0], [-2.0, 0.0, 2.0], [-1.0, 0.0, 1.0]]
     """
     check(axis in (0, 1), "sobel: axis", "be 0 (rows) or 1 (columns)", axis)
     across = np.outer([1.0, 2, 1], [-1.0, 0, 1])
@@ -113,9 +155,13 @@ def sobel(axis: int) -> Float[ndarray, "3 3"]:
 def gabor(
     theta: float, wavelength: float, sigma: float, size: int, phase: float = 0.0
 ) -> Float[ndarray, "k k"]:
-    r"""Return a wave under a bell, which answers to stripes of one direction.
+    r"""Return a Gabor filter, which answers to stripes of one direction.
 
-    .. math:: e^{-(u^2 + v^2) / 2\sigma^2} \cos\left(\frac{2\pi v}{\lambda} + \phi\right)
+    It is a wave under a bell.
+
+    .. math::
+        e^{-(u^2 + v^2) / 2\sigma^2}
+        \cos\left(\frac{2\pi v}{\lambda} + \phi\right)
 
     Args:
         theta: direction of the stripes.
@@ -123,6 +169,10 @@ def gabor(
         sigma: width of the bell.
         size: the odd side.
         phase: :math:`\phi`; 0 has a bright stripe in the middle, ±π/2 an edge.
+
+    Example:
+        >>> gabor(0.0, 4.0, 1.0, 5)[:, 2].round(3).tolist()
+        [-0.135, 0.0, 1.0, 0.0, -0.135]
     """
     check_positive("gabor: sigma", sigma)
     return _bell(sigma, size) * grating(theta, wavelength, size, phase)
@@ -131,13 +181,17 @@ def gabor(
 def grating(
     theta: float, wavelength: float, size: int, phase: float = 0.0
 ) -> Float[ndarray, "k k"]:
-    r"""Return the picture :math:`\cos(2\pi v / \lambda + \phi)`: stripes without an end.
+    r"""Return a picture of endless stripes, :math:`\cos(2\pi v / \lambda + \phi)`.
 
     Args:
         theta: direction of the stripes.
         wavelength: :math:`\lambda`.
         size: the odd side.
         phase: :math:`\phi`.
+
+    Example:
+        >>> grating(0.0, 2.0, 3).round(3).tolist()
+        [[-1.0, -1.0, -1.0], [1.0, 1.0, 1.0], [-1.0, -1.0, -1.0]]
     """
     check_positive("grating: wavelength", wavelength)
     check_finite("grating: phase", phase)
@@ -146,13 +200,17 @@ def grating(
 
 
 def bar(theta: float, width: float, length: float, size: int) -> Float[ndarray, "k k"]:
-    """Return the picture of a bar through the middle, 1 on 0, soft within a pixel.
+    """Return a picture of a bar through the middle, 1 on 0, soft within a pixel.
 
     Args:
         theta: direction of the bar.
         width: across.
         length: along.
         size: the odd side.
+
+    Example:
+        >>> bar(0.0, 1.0, 3.0, 5)[1:3].tolist()
+        [[0.0, 0.0, 0.0, 0.0, 0.0], [0.0, 1.0, 1.0, 1.0, 0.0]]
     """
     check_positive("bar: width", width)
     check_positive("bar: length", length)
@@ -167,13 +225,22 @@ def bar(theta: float, width: float, length: float, size: int) -> Float[ndarray, 
 def sum_shifted(
     h: Float[ndarray, "rows columns"], shifts: Sequence[tuple[int, int]]
 ) -> Float[ndarray, "rows columns"]:
-    r"""Return :math:`\sum_i h[\cdot - a_i, \cdot - b_i]`; what leaves the frame is lost.
+    r"""Return the sum of shifted copies of a kernel; what leaves the frame is lost.
+
+    .. math:: \sum_i h[\cdot - a_i, \cdot - b_i]
 
     It is the convolution of ``h`` with a picture that is 1 at each shift.
+
+    Equals ``scipy.signal.convolve2d`` of ``h`` and a picture of ones at the shifts, cut
+    to the frame.
 
     Args:
         h: a kernel.
         shifts: whole numbers of rows down and columns to the right.
+
+    Example:
+        >>> sum_shifted(np.array([[1.0, 2.0, 0.0]]), [(0, 0), (0, 1)]).tolist()
+        [[1.0, 3.0, 2.0]]
     """
     check(np.ndim(h) == 2, "sum_shifted: h", "be a matrix", f"{np.ndim(h)} axes")
     total = np.zeros(h.shape)
@@ -191,19 +258,25 @@ def orientation_histograms(
     bins: int = 9,
     eps: float = 1e-3,
 ) -> Float[ndarray, "s features"]:
-    r"""Describe pictures by the directions of their edges, in the manner of HOG.
+    r"""Describe pictures by histograms of the directions of their edges (HOG).
 
-    The gradient of a pixel is half the difference of its neighbours to the right and left,
-    below and above. Each cell counts directions, without their sign: a pixel gives its
-    gradient's length to the two bins around its direction, in shares. Each block of
-    :math:`2 \times 2` cells is divided by :math:`\sqrt{\lVert h \rVert^2 + \varepsilon^2}`.
+    The gradient of a pixel is half the difference of its neighbours to the right and
+    left, below and above. Each cell counts directions, without their sign: a pixel
+    gives its gradient's length to the two bins around its direction, in shares. Each
+    block of :math:`2 \times 2` cells is divided by :math:`\sqrt{\lVert h \rVert^2 +
+    \varepsilon^2}`.
 
     Args:
         images: pictures whose sides are multiples of ``cell``.
         cell: side of a cell in pixels.
-        bins: number of directions; bin 0 is a gradient along the rows, and directions turn
-            from right to down.
+        bins: number of directions; bin 0 is a gradient along the rows, and directions
+            turn from right to down.
         eps: :math:`\varepsilon`, below which contrast counts as none.
+
+    Example:
+        >>> ramp = np.tile(np.arange(4.0), (1, 4, 1))
+        >>> orientation_histograms(ramp, cell=2, bins=2).round(3).tolist()
+        [[0.5, 0.0, 0.5, 0.0, 0.5, 0.0, 0.5, 0.0]]
     """
     _check_cells(images, cell)
     check_whole("orientation_histograms: bins", bins, 1)

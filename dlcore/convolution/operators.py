@@ -64,7 +64,12 @@ def _as_list(what: str, x: ndarray) -> ndarray:
 
 
 def output_size(n: int, m: int, mode: str = "full") -> int:
-    """Return how many places a kernel of length ``m`` gives on ``n`` places."""
+    """Return the length of a convolution of ``n`` numbers with a kernel of ``m``.
+
+    Example:
+        >>> [output_size(5, 3, mode) for mode in MODES]
+        [7, 5, 3, 5]
+    """
     check_whole("output_size: n", n, 1)
     check_whole("output_size: m", m, 1)
     check_one_of("output_size: mode", mode, MODES)
@@ -78,7 +83,14 @@ def output_size(n: int, m: int, mode: str = "full") -> int:
 
 
 def shift(x: Num[ndarray, "n"], k: int) -> Num[ndarray, "n"]:
-    r"""Return :math:`(S_k x)[t] = x[t - k]`: what leaves at one end enters at the other."""
+    r"""Shift a sequence circularly, :math:`(S_k x)[t] = x[t - k]`.
+
+    What leaves at one end enters at the other.
+
+    Example:
+        >>> shift(np.array([1, 2, 3, 4]), 1).tolist()
+        [4, 1, 2, 3]
+    """
     _as_list("shift: x", x)
     with refusing("shift: k", "be a whole number", repr(k)):
         k = index(k)
@@ -88,10 +100,17 @@ def shift(x: Num[ndarray, "n"], k: int) -> Num[ndarray, "n"]:
 def convolve(
     x: Num[ndarray, "n"], h: Num[ndarray, "m"], mode: str = "full"
 ) -> Num[ndarray, "_"]:
-    r"""Return :math:`(x * h)[t] = \sum_k h[k]\, x[t - k]`.
+    r"""Return the convolution :math:`(x * h)[t] = \sum_k h[k]\, x[t - k]`.
 
     Whole numbers give whole numbers. The mode *same* starts at the place
     :math:`\lfloor (m-1)/2 \rfloor` of *full*, as in SciPy.
+
+    Equals ``numpy.convolve`` in *full* and *valid*. Equals ``scipy.signal.convolve`` in
+    *same*.
+
+    Example:
+        >>> convolve(np.array([1, 2, 3]), np.array([1, 10])).tolist()
+        [1, 12, 23, 30]
     """
     x = _as_list("convolve: x", x)
     h = _as_list("convolve: h", h)
@@ -109,11 +128,20 @@ def convolve(
 def correlate(
     h: Num[ndarray, "m"], x: Num[ndarray, "n"], mode: str = "valid"
 ) -> Num[ndarray, "_"]:
-    r"""Return :math:`(h \star x)[t] = \sum_k h[k]\, x[t + k]`, which does not turn ``h`` around.
+    r"""Return the cross-correlation :math:`(h \star x)[t] = \sum_k h[k]\, x[t + k]`.
 
-    The places are :math:`t = -(m-1), \dots, n-1` in *full*, :math:`0, \dots, n-m` in *valid*,
-    :math:`0, \dots, n-1` in *circular*. The mode *same* starts at
+    Unlike a convolution it does not turn ``h`` around.
+
+    The places are :math:`t = -(m-1), \dots, n-1` in *full*, :math:`0, \dots, n-m` in
+    *valid*, :math:`0, \dots, n-1` in *circular*. The mode *same* starts at
     :math:`-\lfloor (m-1)/2 \rfloor`, as the layers of PyTorch do.
+
+    Equals ``torch.nn.functional.conv1d`` in *valid*, and in *same* with zeros around.
+    Equals ``scipy.signal.correlate`` of ``x`` and ``h`` in *full*.
+
+    Example:
+        >>> correlate(np.array([1, 10]), np.array([1, 2, 3])).tolist()
+        [21, 32]
     """
     x = _as_list("correlate: x", x)
     h = _as_list("correlate: h", h)
@@ -129,7 +157,16 @@ def correlate(
 
 
 def toeplitz(h: Num[ndarray, "m"], n: int) -> Num[ndarray, "{n}+m-1 {n}"]:
-    r"""Return the matrix :math:`T_{tk} = h[t-k]` with :math:`Tx = x * h` for ``n`` numbers."""
+    r"""Return the matrix of a convolution, :math:`T_{tk} = h[t-k]`, for ``n`` numbers.
+
+    That is, :math:`Tx = x * h`.
+
+    Equals ``scipy.linalg.toeplitz`` of ``h`` and :math:`h[0]`, both followed by zeros.
+
+    Example:
+        >>> toeplitz(np.array([1, 2]), 3).tolist()
+        [[1, 0, 0], [2, 1, 0], [0, 2, 1], [0, 0, 2]]
+    """
     h = _as_list("toeplitz: h", h)
     check_whole("toeplitz: n", n, 1)
     m = len(h)
@@ -140,17 +177,29 @@ def toeplitz(h: Num[ndarray, "m"], n: int) -> Num[ndarray, "{n}+m-1 {n}"]:
 
 
 def circulant(h: Num[ndarray, "n"]) -> Num[ndarray, "n n"]:
-    r"""Return the matrix :math:`C_{tk} = h[(t - k) \bmod n]` of a circular convolution."""
+    r"""Return the matrix :math:`C_{tk} = h[(t - k) \bmod n]` of a circular convolution.
+
+    Equals ``scipy.linalg.circulant``.
+
+    Example:
+        >>> circulant(np.array([1, 2, 3])).tolist()
+        [[1, 3, 2], [2, 1, 3], [3, 2, 1]]
+    """
     h = _as_list("circulant: h", h)
     t = np.arange(len(h))
     return h[(t[:, None] - t) % len(h)]
 
 
 def matrix_of(f: Callable[[ndarray], ndarray], n: int) -> Num[ndarray, "p {n}"]:
-    """Return the matrix of a linear map of ``n`` numbers: its columns are impulse responses.
+    """Return the matrix of a linear map, whose columns are the impulse responses.
 
-    A map that is not linear has no matrix. One with a bias is always refused; others are
-    found by comparing the map with its matrix on a few lists of several sizes and signs.
+    A map that is not linear has no matrix. One with a bias is always refused; others
+    are found by comparing the map with its matrix on a few lists of several sizes and
+    signs.
+
+    Example:
+        >>> matrix_of(np.cumsum, 3).tolist()
+        [[1.0, 0.0, 0.0], [1.0, 1.0, 0.0], [1.0, 1.0, 1.0]]
     """
     check_whole("matrix_of: n", n, 1)
     origin = np.array(f(np.zeros(n)))
@@ -178,7 +227,14 @@ def matrix_of(f: Callable[[ndarray], ndarray], n: int) -> Num[ndarray, "p {n}"]:
 
 
 def equivariant_projection(A: Num[ndarray, "n n"]) -> Num[ndarray, "n n"]:
-    r"""Return :math:`\frac1n \sum_k S_{-k} A S_k`, the circulant matrix closest to ``A``."""
+    r"""Return the circulant matrix closest to ``A``.
+
+    .. math:: \frac1n \sum_k S_{-k} A S_k
+
+    Example:
+        >>> equivariant_projection(np.array([[1.0, 2.0], [4.0, 3.0]])).tolist()
+        [[2.0, 3.0], [3.0, 2.0]]
+    """
     check(
         np.ndim(A) == 2 and np.shape(A)[0] == np.shape(A)[1] > 0,
         "equivariant_projection: A",
@@ -191,17 +247,35 @@ def equivariant_projection(A: Num[ndarray, "n n"]) -> Num[ndarray, "n n"]:
 
 
 def dft_matrix(n: int) -> Complex[ndarray, "{n} {n}"]:
-    r"""Return :math:`F_{ut} = e^{-2\pi \mathrm{i} ut/n}`, so that :math:`\hat x = Fx`."""
+    r"""Return the matrix of the discrete Fourier transform.
+
+    .. math:: F_{ut} = e^{-2\pi \mathrm{i} ut/n}, \quad \hat x = Fx
+
+    Equals ``numpy.fft.fft`` when multiplied by a sequence.
+
+    Example:
+        >>> np.abs(dft_matrix(4) @ np.ones(4)).round(6).tolist()  # only frequency 0
+        [4.0, 0.0, 0.0, 0.0]
+    """
     check_whole("dft_matrix: n", n, 1)
     t = np.arange(n)
     return np.exp(-2j * np.pi * (np.outer(t, t) % n) / n)
 
 
 def fft_convolve(x: Num[ndarray, "n"], h: Num[ndarray, "m"]) -> Num[ndarray, "n+m-1"]:
-    r"""Return :math:`x * h`, in mode *full*, through :math:`\widehat{x * h} = \hat x \hat h`.
+    r"""Convolve through the Fourier transform, :math:`\widehat{x * h} = \hat x \hat h`.
+
+    The mode is *full*.
 
     Zeros fill both lists up to a power of two, so that nothing comes around the corner.
-    The rounding error at each place is that of the largest numbers, also where small ones are.
+    The rounding error at each place is that of the largest numbers, also where small
+    ones are.
+
+    Equals ``scipy.signal.fftconvolve``. Equals ``numpy.convolve``.
+
+    Example:
+        >>> fft_convolve(np.array([1, 2, 3]), np.array([1, 10])).round(6).tolist()
+        [1.0, 12.0, 23.0, 30.0]
     """
     x = _as_list("fft_convolve: x", x)
     h = _as_list("fft_convolve: h", h)
@@ -213,7 +287,12 @@ def fft_convolve(x: Num[ndarray, "n"], h: Num[ndarray, "m"]) -> Num[ndarray, "n+
 
 
 def midpoints(a: float, b: float, n: int) -> Float[ndarray, "{n}"]:
-    """Return the midpoints of ``n`` equal pieces of the interval from ``a`` to ``b``."""
+    """Return the midpoints of ``n`` equal pieces of the interval from ``a`` to ``b``.
+
+    Example:
+        >>> midpoints(0.0, 1.0, 4).tolist()
+        [0.125, 0.375, 0.625, 0.875]
+    """
     check(
         bool(np.isfinite(b - a) and a < b),
         "midpoints: a and b",
@@ -229,10 +308,18 @@ def integral_operator(
     u: Float[ndarray, "p"],
     t: Float[ndarray, "n"],
 ) -> Num[ndarray, "p n"]:
-    r"""Return the matrix :math:`K(u_i, t_j)\, \Delta t` of :math:`\int K(u, t) f(t)\, dt`.
+    r"""Return the matrix of the integral operator :math:`\int K(u, t) f(t)\, dt`.
 
-    Applied to the values :math:`f(t_j)` it is the midpoint rule on the pieces around the
-    :math:`t_j`, which must be equally spaced: see :func:`midpoints`.
+    Its entries are :math:`K(u_i, t_j)\, \Delta t`.
+
+    Applied to the values :math:`f(t_j)` it is the midpoint rule on the pieces around
+    the :math:`t_j`, which must be equally spaced: see :func:`midpoints`.
+
+    Example:
+        >>> t = midpoints(0.0, 1.0, 4)
+        >>> K = integral_operator(lambda u, t: u * t, np.array([1.0, 2.0]), t)
+        >>> (K @ np.ones(4)).round(6).tolist()  # the integral of ut is u/2
+        [0.5, 1.0]
     """
     u = _as_list("integral_operator: u", u)
     t = _as_list("integral_operator: t", t)
@@ -251,11 +338,18 @@ def integral_operator(
 
 
 def gaussian_kernel(width: float, radius: int | None = None) -> Float[ndarray, "_"]:
-    r"""Return the values :math:`e^{-k^2 / (2\sigma^2)}`, divided by their sum.
+    r"""Return the Gaussian kernel :math:`e^{-k^2 / (2\sigma^2)}` over its sum.
+
+    Equals ``scipy.signal.windows.gaussian`` divided by its sum.
 
     Args:
         width: the standard deviation :math:`\sigma`, in places.
-        radius: the places are :math:`k = -r, \dots, r`; by default :math:`r \ge 4\sigma`.
+        radius: the places are :math:`k = -r, \dots, r`; by default :math:`r \ge
+            4\sigma`.
+
+    Example:
+        >>> gaussian_kernel(1.0, radius=1).round(3).tolist()
+        [0.274, 0.452, 0.274]
     """
     check_positive("gaussian_kernel: width", width)
     r = int(np.ceil(4 * width)) if radius is None else radius

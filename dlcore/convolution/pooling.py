@@ -18,6 +18,11 @@ def windows(
         x: pictures.
         size: rows and columns of a window.
         stride: distance between two windows; without it they lie side by side.
+
+    Example:
+        >>> x = torch.arange(16.0).reshape(1, 1, 4, 4)
+        >>> windows(x, 2)[0, 0, 0].tolist()
+        [[0.0, 1.0, 4.0, 5.0], [2.0, 3.0, 6.0, 7.0]]
     """
     stride = size if stride is None else stride
     check_whole("windows: size", size, 1)
@@ -36,19 +41,40 @@ def windows(
 def max_pool2d(
     x: Float[Tensor, "B C rows columns"], size: int, stride: int | None = None
 ) -> Float[Tensor, "B C _ _"]:
-    """Return the largest number of each window; the first of equals gets the gradient."""
+    """Return the largest number of each window (max pooling).
+
+    The first of equal ones gets the gradient.
+
+    Equals ``torch.nn.functional.max_pool2d``.
+
+    Example:
+        >>> max_pool2d(torch.arange(16.0).reshape(1, 1, 4, 4), 2).tolist()
+        [[[[5.0, 7.0], [13.0, 15.0]]]]
+    """
     return windows(x, size, stride).max(dim=-1).values
 
 
 def avg_pool2d(
     x: Float[Tensor, "B C rows columns"], size: int, stride: int | None = None
 ) -> Float[Tensor, "B C _ _"]:
-    """Return the mean of each window."""
+    """Return the mean of each window (average pooling).
+
+    Equals ``torch.nn.functional.avg_pool2d``.
+
+    Example:
+        >>> avg_pool2d(torch.arange(16.0).reshape(1, 1, 4, 4), 2).tolist()
+        [[[[2.5, 4.5], [10.5, 12.5]]]]
+    """
     return windows(x, size, stride).mean(dim=-1)
 
 
 class MaxPool2d(nn.Module):
-    """The layer :func:`max_pool2d`; it has no parameters."""
+    """The layer of max pooling, :func:`max_pool2d`; it has no parameters.
+
+    Example:
+        >>> MaxPool2d(2)(torch.tensor([[[[1.0, 2.0], [3.0, 4.0]]]])).item()
+        4.0
+    """
 
     def __init__(self, size: int, stride: int | None = None) -> None:
         super().__init__()
@@ -68,7 +94,12 @@ class MaxPool2d(nn.Module):
 
 
 class AvgPool2d(MaxPool2d):
-    """The layer :func:`avg_pool2d`; it has no parameters."""
+    """The layer of average pooling, :func:`avg_pool2d`; it has no parameters.
+
+    Example:
+        >>> AvgPool2d(2)(torch.tensor([[[[1.0, 2.0], [3.0, 4.0]]]])).item()
+        2.5
+    """
 
     def forward(  # noqa: D102
         self, x: Float[Tensor, "B C rows columns"]

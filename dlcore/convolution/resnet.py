@@ -28,13 +28,18 @@ _Pictures = Float[Tensor, "B C rows columns"]
 
 
 class Block(nn.Module):
-    r"""A branch and a shortcut past it.
+    r"""A residual block: a branch, a shortcut past it, and a ReLU behind their sum.
 
     .. math:: y = \operatorname{ReLU}\bigl( s(x) + f(x) \bigr)
 
     Args:
         branch: :math:`f`.
         past: :math:`s`, the identity or a projection; without it the block is plain.
+
+    Example:
+        >>> block = Block(nn.Identity(), nn.Identity())
+        >>> block(torch.tensor([1.0, -1.0]).reshape(1, 2, 1, 1)).flatten().tolist()
+        [2.0, 0.0]
     """
 
     def __init__(self, branch: nn.Module, past: nn.Module | None) -> None:
@@ -68,10 +73,14 @@ def conv_norm(
     zero: bool = False,
     generator: Generator | None = None,
 ) -> nn.Sequential:
-    """Return a convolution that keeps the size, or divides it by the stride.
+    """Return a convolution that keeps the sides, or divides them by the stride.
 
     With batch normalisation behind it, it has no bias, which would be idle. With
     ``zero`` its outputs are zero at first: its scales are, or without them its kernels.
+
+    Example:
+        >>> [p.numel() for p in conv_norm(1, 8, 3).parameters()]
+        [72, 8, 8]
     """
     conv = Conv2d(
         inputs,
@@ -122,7 +131,7 @@ def _branch_and_shortcut(
 
 
 class BasicBlock(Block):
-    r"""Two convolutions with kernels of side 3, and a shortcut past them.
+    r"""A residual block of two 3 × 3 convolutions, with a shortcut past them.
 
     Args:
         inputs: channels that come in.
@@ -133,6 +142,11 @@ class BasicBlock(Block):
         norm: whether batch normalisation follows each convolution.
         zero: whether the branch is zero at first.
         generator: source of the kernels.
+
+    Example:
+        >>> x = torch.rand(2, 4, 5, 5)
+        >>> torch.equal(BasicBlock(4, 4, zero=True)(x), x)  # a branch of zeros
+        True
     """
 
     def __init__(
@@ -151,7 +165,7 @@ class BasicBlock(Block):
 
 
 class Bottleneck(Block):
-    r"""Three convolutions: to few channels, with kernels of side 3, and back to many.
+    r"""A residual block of 1 × 1, 3 × 3 and 1 × 1 convolutions: few channels between.
 
     Args:
         inputs: channels that come in.
@@ -164,6 +178,11 @@ class Bottleneck(Block):
         norm: whether batch normalisation follows each convolution.
         zero: whether the branch is zero at first.
         generator: source of the kernels.
+
+    Example:
+        >>> block = Bottleneck(256, 256, 64)  # kernels: 64 · (256 + 9 · 64 + 256)
+        >>> sum(p.numel() for p in block.parameters() if p.ndim > 1)
+        69632
     """
 
     def __init__(
@@ -185,7 +204,9 @@ class Bottleneck(Block):
 
 
 class PreActivation(nn.Module):
-    r"""The block of the second paper (He et al. 2016b): nothing behind the sum.
+    r"""A residual block with normalisation and ReLU before each convolution.
+
+    It is that of the second paper (He et al. 2016b): nothing stands behind the sum.
 
     .. math:: y = x + f(x)
 
@@ -195,6 +216,11 @@ class PreActivation(nn.Module):
         channels: that come in and go out.
         norm: whether there is normalisation.
         generator: source of the kernels.
+
+    Example:
+        >>> x = -torch.ones(1, 1, 3, 3)
+        >>> torch.equal(PreActivation(1, norm=False)(x), x)  # no ReLU behind the sum
+        True
     """
 
     def __init__(
@@ -213,13 +239,19 @@ class PreActivation(nn.Module):
 
 
 class DenseBlock(nn.Module):
-    """Layers that each get all earlier results side by side (Huang et al. 2017).
+    """Layers that each get all earlier outputs as channels (Huang et al. 2017).
 
     Args:
         inputs: channels that come in; what goes out has ``inputs + layers * growth``.
         growth: channels that each layer adds.
         layers: how many.
         generator: source of the kernels.
+
+    Example:
+        >>> x = torch.zeros(2, 4, 5, 5)
+        >>> y = DenseBlock(4, growth=2, layers=3)(x)
+        >>> y.shape[1], torch.equal(y[:, :4], x)
+        (10, True)
     """
 
     def __init__(
@@ -245,8 +277,8 @@ class ResNet(nn.Module):
 
     A convolution with stride 2, then stages of equal blocks, each of which doubles the
     channels and halves the side, then a linear layer. There are ``2 * sum(blocks) + 2``
-    layers; three stages of :math:`n` blocks make the :math:`6n + 2` that He et al. (2016)
-    use for CIFAR-10.
+    layers; three stages of :math:`n` blocks make the :math:`6n + 2` that He et al.
+    (2016) use for CIFAR-10.
 
     Args:
         blocks: how many each stage has.
@@ -257,6 +289,11 @@ class ResNet(nn.Module):
         zero: whether the branches are zero at first.
         classes: number of outputs.
         generator: source of all weights.
+
+    Example:
+        >>> net = ResNet([3, 3, 3], shortcut=False)
+        >>> sum(p.ndim > 1 for p in net.parameters())  # 6 · 3 + 2 layers
+        20
     """
 
     def __init__(

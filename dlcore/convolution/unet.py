@@ -14,14 +14,26 @@ __all__ = ["UNet", "Upsample", "upsample"]
 def upsample(
     x: Float[Tensor, "B C rows columns"], factor: int = 2
 ) -> Float[Tensor, "B C _ _"]:
-    """Make pictures larger: each pixel becomes a square of equal ones."""
+    """Enlarge pictures by repeating each pixel: it becomes a square of equal ones.
+
+    Equals ``torch.nn.functional.interpolate`` in its mode ``nearest``.
+
+    Example:
+        >>> upsample(torch.tensor([[[[1.0, 2.0]]]])).tolist()
+        [[[[1.0, 1.0, 2.0, 2.0], [1.0, 1.0, 2.0, 2.0]]]]
+    """
     check_whole("upsample: factor", factor, 1)
     check_pictures("upsample: x", x)
     return x.repeat_interleave(factor, 2).repeat_interleave(factor, 3)
 
 
 class Upsample(nn.Module):
-    """The layer :func:`upsample`; it has no parameters."""
+    """The layer that enlarges pictures, :func:`upsample`; it has no parameters.
+
+    Example:
+        >>> Upsample(3)(torch.ones(1, 1, 1, 1)).sum().item()
+        9.0
+    """
 
     def __init__(self, factor: int = 2) -> None:
         super().__init__()
@@ -35,13 +47,13 @@ class Upsample(nn.Module):
 
 
 class UNet(nn.Module):
-    """Down to few places with many channels, and up again with what was there before.
+    """A U-Net: down to few places with many channels, up again with skip connections.
 
     On the way down each level has convolutions of 3 × 3 with ReLUs, and then halves the
     sides; channels double. On the way up a level doubles the sides, sets beside the
     result what the same level had on the way down, and has convolutions again. A
-    convolution of 1 × 1 ends it; its kernels begin with zeros, so that the first outputs
-    are equal everywhere.
+    convolution of 1 × 1 ends it; its kernels begin with zeros, so that the first
+    outputs are equal everywhere.
 
     Args:
         inputs: channels of the pictures.
@@ -51,6 +63,11 @@ class UNet(nn.Module):
         repeat: convolutions of each level.
         skips: whether the levels on the way up see those on the way down.
         generator: source of the kernels.
+
+    Example:
+        >>> y = UNet(1, 5)(torch.rand(1, 1, 8, 8))
+        >>> tuple(y.shape), y.abs().max().item()  # 5 scores per pixel, first all zero
+        ((1, 5, 8, 8), 0.0)
     """
 
     def __init__(
