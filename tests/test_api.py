@@ -17,7 +17,6 @@ FOLDERS = [
     path.stem
     for path in sorted((ROOT / "dlcore").iterdir())
     if not path.stem.startswith(("_", ".")) and path.suffix in ("", ".py")
-    if path.stem != "py"
 ]
 MODULES = [m.__name__ for folder in FOLDERS for m in modules(f"dlcore.{folder}")]
 NAMES = [(module, name) for module in MODULES for name in own(import_module(module))]
