@@ -27,13 +27,27 @@ Series: TypeAlias = Float[Tensor, "B T"]
 
 
 def gaussian_loss(z: Tensor, mu: Tensor, sigma: Tensor) -> Tensor:
-    r"""Return :math:`-\log \mathcal{N}(z; \mu, \sigma^2)`, entry by entry."""
+    r"""Return minus the log density of a normal distribution, entry by entry.
+
+    .. math:: -\log \mathcal{N}(z; \mu, \sigma^2)
+
+    Equals ``torch.distributions.Normal.log_prob`` with the sign changed.
+
+    Args:
+        z: the values.
+        mu: the means :math:`\mu`.
+        sigma: the standard deviations :math:`\sigma`.
+
+    Example:
+        >>> gaussian_loss(*torch.tensor([3.0, 3.0, 1.0]))  # log(2π) / 2
+        tensor(0.9189)
+    """
     two_pi = torch.tensor(2 * torch.pi, dtype=z.dtype)
     return ((z - mu) / sigma) ** 2 / 2 + sigma.log() + two_pi.log() / 2
 
 
 def negative_binomial_loss(z: Tensor, mu: Tensor, alpha: Tensor) -> Tensor:
-    r"""Return minus the logarithm of the negative binomial probability of a count.
+    r"""Return minus the log probability of a count under a negative binomial.
 
     With the mean :math:`\mu` and the variance :math:`\mu + \alpha \mu^2`,
 
@@ -41,6 +55,18 @@ def negative_binomial_loss(z: Tensor, mu: Tensor, alpha: Tensor) -> Tensor:
         p(z) = \frac{\Gamma(z + 1/\alpha)}{z!\; \Gamma(1/\alpha)}
             \Bigl( \frac{1}{1 + \alpha\mu} \Bigr)^{1/\alpha}
             \Bigl( \frac{\alpha\mu}{1 + \alpha\mu} \Bigr)^z .
+
+    Equals ``torch.distributions.NegativeBinomial.log_prob`` with the sign changed.
+
+    Args:
+        z: the counts.
+        mu: the means :math:`\mu`.
+        alpha: the shapes :math:`\alpha`; near 0 the counts are nearly Poisson.
+
+    Example:
+        >>> loss = negative_binomial_loss(*torch.tensor([2.0, 1.0, 1.0]))
+        >>> torch.exp(-loss)  # mean 1 and alpha 1: p(z) = 1/2 · (1/2)^z
+        tensor(0.1250)
     """
     r, rest = 1 / alpha, torch.log1p(alpha * mu)
     ways = torch.lgamma(z + r) - torch.lgamma(z + 1) - torch.lgamma(r)
@@ -50,19 +76,35 @@ def negative_binomial_loss(z: Tensor, mu: Tensor, alpha: Tensor) -> Tensor:
 def pinball(
     z: Float[Tensor, "*n"], forecast: Float[Tensor, "*n"], q: float
 ) -> Float[Tensor, "*n"]:
-    r"""Return :math:`\max(q\,(z - f),\ (1 - q)(f - z))` for forecasts f of the q-quantile."""
+    r"""Return the pinball loss of forecasts of a quantile, entry by entry.
+
+    .. math:: \max(q\,(z - f),\ (1 - q)(f - z))
+
+    Args:
+        z: the values.
+        forecast: the forecasts :math:`f` of the q-quantile.
+        q: which quantile, between 0 and 1.
+
+    Example:
+        >>> z, f = torch.tensor([10.0, 10.0]), torch.tensor([8.0, 12.0])
+        >>> pinball(z, f, 0.9)  # 0.9 · 2 below, 0.1 · 2 above
+        tensor([1.8000, 0.2000])
+    """
     check_between("pinball: q", q, 0, 1, "()")
     return torch.maximum(q * (z - forecast), (1 - q) * (forecast - z))
 
 
+#: The loss of each likelihood that :class:`DeepAR` knows, by name.
 LOSSES = {"gaussian": gaussian_loss, "negative binomial": negative_binomial_loss}
 
 
 class DeepAR(nn.Module):
-    r"""A GRU that reads the last value and the covariates, and forecasts the next value.
+    r"""A recurrent network (GRU) that forecasts the distribution of the next value.
 
-    Values are divided by the scale :math:`\nu = 1 + \frac1T \sum_t \lvert z_t \rvert` of their series
-    before they are read; what the network says is multiplied by it. With numbers
+    It reads the last value and the covariates.
+
+    Values are divided by the scale
+    :math:`\nu = 1 + \frac1T \sum_t \lvert z_t \rvert` of their series before they are read; what the network says is multiplied by it. With numbers
     :math:`a_t, b_t` read from the state,
 
     .. math::
@@ -76,6 +118,12 @@ class DeepAR(nn.Module):
         hidden: of the state.
         likelihood: ``"gaussian"`` or ``"negative binomial"``.
         generator: source of the weights.
+
+    Example:
+        >>> net = DeepAR(0, 4)
+        >>> _ = net.W.data.zero_()  # then the mean is ν log 2, with ν = 1 + 1
+        >>> net(torch.ones(1, 2), torch.zeros(1, 2, 0))[0].detach()
+        tensor([[1.3863, 1.3863]])
     """
 
     def __init__(
@@ -200,5 +248,12 @@ class DeepAR(nn.Module):
 
 
 def scale_of(z: Series) -> Float[Tensor, "B"]:
-    r"""Return :math:`\nu = 1 + \frac1T \sum_t \lvert z_t \rvert` of each series."""
+    r"""Return the scale of each series: one plus its mean absolute value.
+
+    .. math:: \nu = 1 + \tfrac1T \textstyle\sum_t \lvert z_t \rvert
+
+    Example:
+        >>> scale_of(torch.tensor([[0.0, 2.0, 4.0]])).tolist()
+        [3.0]
+    """
     return 1 + z.abs().mean(dim=1)

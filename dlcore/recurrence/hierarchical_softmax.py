@@ -28,13 +28,17 @@ __all__ = [
 
 
 def huffman(weights: Sequence[float]) -> list[str]:
-    """Return the codes of a tree of the least expected depth (Huffman 1952).
+    """Return the codes of a binary tree of least expected depth (Huffman 1952).
 
     Join the two lightest trees into one, until one is left. Of trees that weigh the same,
     the older one is taken, and classes come before what was joined.
 
     Args:
         weights: of the classes, such as probabilities or counts; not negative.
+
+    Example:
+        >>> huffman([4, 2, 1, 1])
+        ['0', '10', '110', '111']
     """
     _check_weights("huffman: weights", weights)
     C = len(weights)
@@ -53,10 +57,14 @@ def huffman(weights: Sequence[float]) -> list[str]:
 
 
 def balanced(order: Sequence[int]) -> list[str]:
-    """Return the codes of the tree that halves a row of classes again and again.
+    """Return the codes of the binary tree that halves a row of classes again and again.
 
     Args:
         order: the classes 0, 1, … from left to right; ``range(C)`` for their own order.
+
+    Example:
+        >>> balanced(range(4))
+        ['00', '01', '10', '11']
     """
     C = len(order)
     check(
@@ -77,7 +85,12 @@ def balanced(order: Sequence[int]) -> list[str]:
 
 
 def expected_depth(weights: Sequence[float], codes: Sequence[str]) -> float:
-    """Return the mean length of the codes, each weighted by its class."""
+    """Return the mean length of the codes, each weighted by its class.
+
+    Example:
+        >>> expected_depth([4, 2, 1, 1], ["0", "10", "110", "111"])
+        1.75
+    """
     _check_weights("expected_depth: weights", weights)
     check(
         len(weights) == len(codes),
@@ -90,14 +103,34 @@ def expected_depth(weights: Sequence[float], codes: Sequence[str]) -> float:
 
 
 def entropy_bits(weights: Sequence[float]) -> float:
-    r"""Return :math:`-\sum_c p_c \log_2 p_c` of the weights, divided by their sum."""
+    r"""Return the entropy of a distribution in bits.
+
+    It is :math:`-\sum_c p_c \log_2 p_c` for the weights :math:`p_c` over their sum.
+
+    Example:
+        >>> entropy_bits([4, 2, 1, 1])
+        1.75
+    """
     _check_weights("entropy_bits: weights", weights)
     total = sum(weights)
     return -sum(w / total * log2(w / total) for w in weights if w > 0)
 
 
 class Found(NamedTuple):
-    """The most probable class, how it was found, and at which cost."""
+    """The most probable class, with its log probability and the cost of the search.
+
+    Attributes:
+        label: the class.
+        log_probability: of the class.
+        visited: number of inner nodes whose score was computed.
+
+    Example:
+        >>> net = HierarchicalSoftmax(3, ["0", "10", "110", "111"])
+        >>> _ = net.b.data.fill_(-2.0)  # left is likely everywhere
+        >>> found = net.argmax(torch.zeros(3))
+        >>> found.label, found.visited
+        (0, 1)
+    """
 
     label: int
     log_probability: float
@@ -105,11 +138,13 @@ class Found(NamedTuple):
 
 
 class HierarchicalSoftmax(nn.Module):
-    r"""A distribution over classes: a coin toss at each inner node of a tree.
+    r"""A distribution over classes: a coin toss at each inner node of a binary tree.
 
     At the inner node :math:`v` the right branch has the probability
     :math:`\sigma(w_v^\top z + b_v)`; the probability of a class is the product along its
     path (Morin and Bengio 2005).
+
+    Equals ``sklearn.linear_model.LogisticRegression`` if there are two classes.
 
     Args:
         inputs: numbers :math:`z` has.
@@ -125,6 +160,11 @@ class HierarchicalSoftmax(nn.Module):
         signs: +1 where its path goes right, −1 where left, 0 behind its end.
         below: for each inner node its left and right child: an inner node, or
             :math:`-1 - c` for the class :math:`c`.
+
+    Example:
+        >>> net = HierarchicalSoftmax(3, ["0", "10", "110", "111"])
+        >>> net.log_probabilities(torch.zeros(1, 3)).exp().detach()  # fair coins
+        tensor([[0.5000, 0.2500, 0.1250, 0.1250]])
     """
 
     nodes: Tensor

@@ -24,9 +24,16 @@ __all__ = [
 def largest(
     W: Float[Tensor, "C D"], z: Float[Tensor, "D"], k: int = 1
 ) -> Int64[Tensor, "k"]:
-    r"""Return the ``k`` rows with the largest :math:`w_c^\top z`, the largest first.
+    r"""Return the ``k`` rows with the largest inner products with a query.
+
+    The row with the largest :math:`w_c^\top z` comes first.
 
     Of equal ones, the first.
+
+    Example:
+        >>> W = torch.tensor([[1.0, 0.0], [0.0, 2.0], [3.0, 3.0]])
+        >>> largest(W, torch.tensor([1.0, -1.0]), k=2).tolist()  # of 1, -2, 0
+        [0, 2]
     """
     _check_search("largest", W, z, k)
     return torch.sort(W @ z, descending=True, stable=True).indices[:k]
@@ -35,15 +42,30 @@ def largest(
 def nearest(
     W: Float[Tensor, "C D"], z: Float[Tensor, "D"], k: int = 1
 ) -> Int64[Tensor, "k"]:
-    r"""Return the ``k`` rows with the least :math:`\lVert w_c - z \rVert`, nearest first."""
+    r"""Return the ``k`` rows nearest to a query, the nearest first.
+
+    The distance is :math:`\lVert w_c - z \rVert`.
+
+    Equals ``sklearn.neighbors.NearestNeighbors``.
+
+    Example:
+        >>> W = torch.tensor([[1.0, 0.0], [0.0, 2.0], [3.0, 3.0]])
+        >>> nearest(W, torch.tensor([0.0, 1.5]), k=2).tolist()
+        [1, 0]
+    """
     _check_search("nearest", W, z, k)
     return torch.sort((W - z).norm(dim=1), stable=True).indices[:k]
 
 
 def lift(W: Float[Tensor, "C D"]) -> Float[Tensor, "C D+1"]:
-    r"""Give each row a coordinate :math:`\sqrt{R^2 - \lVert w_c \rVert^2}` more.
+    r"""Add a coordinate to each row that makes all rows equally long.
 
-    With the largest length :math:`R` of a row: all rows are then as long as the longest.
+    It is :math:`\sqrt{R^2 - \lVert w_c \rVert^2}`, with the largest length :math:`R` of a
+    row.
+
+    Example:
+        >>> lift(torch.tensor([[3.0, 4.0], [0.0, 0.0]])).tolist()
+        [[3.0, 4.0, 0.0], [0.0, 0.0, 5.0]]
     """
     check(
         W.ndim == 2 and len(W) > 0,
@@ -57,18 +79,32 @@ def lift(W: Float[Tensor, "C D"]) -> Float[Tensor, "C D+1"]:
 
 
 def lift_query(z: Float[Tensor, "*B D"]) -> Float[Tensor, "*B D+1"]:
-    """Give queries a zero more, so that their inner products with lifted rows stay."""
+    """Add a zero to queries, so that inner products with lifted rows stay the same.
+
+    Example:
+        >>> lift_query(torch.tensor([1.0, 2.0])).tolist()
+        [1.0, 2.0, 0.0]
+    """
     return torch.cat([z, torch.zeros_like(z[..., :1])], dim=-1)
 
 
 def collision_probability(
     angle: Float[Tensor, "*N"], bits: int, tables: int
 ) -> Float[Tensor, "*N"]:
-    r"""Return the probability that two vectors share a bucket in one table or more.
+    r"""Return the probability that two vectors share a bucket in some hash table.
 
     A random hyperplane does not separate them with probability
     :math:`1 - \theta / \pi`, so it is :math:`1 - (1 - (1 - \theta / \pi)^m)^L` for
     :math:`m` bits and :math:`L` tables.
+
+    Args:
+        angle: the angle :math:`\theta` between the vectors.
+        bits: hyperplanes :math:`m` per table.
+        tables: number :math:`L` of tables.
+
+    Example:
+        >>> collision_probability(torch.tensor(pi / 2), bits=1, tables=2)  # 1 - 1/2²
+        tensor(0.7500)
     """
     check_whole("collision_probability: bits", bits, 1)
     check_whole("collision_probability: tables", tables, 1)
@@ -76,7 +112,7 @@ def collision_probability(
 
 
 class HyperplaneTables:
-    """Tables of buckets: rows on the same sides of some random hyperplanes lie together.
+    """Hash tables whose buckets hold the rows on the same sides of random hyperplanes.
 
     The rows are lifted first, so that a larger inner product is a smaller angle.
 
@@ -89,6 +125,11 @@ class HyperplaneTables:
     Attributes:
         W: the vectors.
         normals: of the hyperplanes, for each table its rows.
+
+    Example:
+        >>> W = torch.tensor([[1.0, 0.0], [-1.0, 0.0]])  # a hyperplane parts them
+        >>> HyperplaneTables(W, bits=3, tables=2).candidates(torch.tensor([2.0, 0.0]))
+        tensor([0])
     """
 
     def __init__(

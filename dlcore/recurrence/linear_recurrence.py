@@ -23,11 +23,20 @@ State: TypeAlias = tuple[Float[Tensor, "B H"] | Complex[Tensor, "B H"]]
 
 
 class LinearRecurrence(nn.Module):
-    r"""A layer :math:`z_t = a_t \odot z_{t-1} + b_t`; subclasses say what a step is.
+    r"""A recurrent layer that is linear in its state; subclasses define a step.
+
+    .. math:: z_t = a_t \odot z_{t-1} + b_t
 
     Args:
         inputs: numbers :math:`x_t` has.
         hidden: numbers :math:`z_t` has.
+
+    Example:
+        >>> layer, x = MinGRU(2, 3), torch.ones(1, 2, 2)
+        >>> _, state = layer.step(x[:, 0])
+        >>> h, _ = layer.step(x[:, 1], state)
+        >>> torch.allclose(h, layer(x)[0][:, 1], atol=1e-6)  # all times at once
+        True
     """
 
     def __init__(self, inputs: int, hidden: int) -> None:
@@ -109,6 +118,11 @@ class MinGRU(LinearRecurrence):
     Attributes:
         V: weights in blocks of ``hidden`` rows, for :math:`u` and :math:`\tilde h`.
         b: biases.
+
+    Example:
+        >>> zero, one = torch.zeros(1, 1), torch.ones(1, 1)
+        >>> MinGRU(1, 1).step(zero, (one,))[0].item()  # u = 1/2, candidate 0
+        0.5
     """
 
     blocks = 2
@@ -137,6 +151,12 @@ class MinLSTM(MinGRU):
 
     The first weight is computed as :math:`\sigma(\log f_t - \log i_t)`, which cannot divide
     by zero. Blocks of rows are :math:`f, i, \tilde h`.
+
+    Example:
+        >>> layer = MinLSTM(1, 1)
+        >>> layer.b.data = torch.tensor([0.0, 0.0, 3.0])  # f = i, candidate 3
+        >>> layer.step(torch.zeros(1, 1), (torch.ones(1, 1),))[0].item()
+        2.0
     """
 
     blocks = 3
@@ -149,7 +169,7 @@ class MinLSTM(MinGRU):
 
 
 class LRU(LinearRecurrence):
-    r"""The linear recurrent unit (Orvieto et al. 2023).
+    r"""The linear recurrent unit, with complex eigenvalues (Orvieto et al. 2023).
 
     .. math::
         \lambda &= \exp(-e^{\nu} + \mathrm{i} \phi) \\
@@ -157,6 +177,8 @@ class LRU(LinearRecurrence):
         y_t &= \operatorname{Re}(C z_t) + D x_t
 
     The paper trains :math:`\log \phi` in place of :math:`\phi`.
+
+    Equals ``scipy.signal.lfilter``, a filter for each eigenvalue, between the same weights.
 
     Args:
         inputs: numbers :math:`x_t` has.
@@ -172,6 +194,11 @@ class LRU(LinearRecurrence):
         log_gamma: :math:`\log \gamma`, at first :math:`\log \sqrt{1 - |\lambda|^2}`.
         B, C: complex weights as pairs of real ones, in a last axis of length 2.
         D: weights past the recurrence.
+
+    Example:
+        >>> layer = LRU(inputs=1, hidden=8, outputs=1)
+        >>> bool((layer.eigenvalues.abs() < 1).all())  # states cannot explode
+        True
     """
 
     def __init__(
@@ -220,12 +247,24 @@ def ring(
     phase: float = 2 * pi,
     generator: Generator | None = None,
 ) -> tuple[Float[Tensor, "H"], Float[Tensor, "H"]]:
-    r"""Draw radii and angles, uniformly by area, from a part of a ring.
+    r"""Draw radii and angles of points, uniformly by area, from a part of a ring.
 
     .. math:: r^2 = r_{\min}^2 + u\, (r_{\max}^2 - r_{\min}^2), \qquad \phi = v\, \phi_{\max}
 
     with :math:`u, v` uniform in (0, 1), so that :math:`0 < r < 1`: the logarithms of
     :math:`r` and of :math:`-\log r` exist.
+
+    Args:
+        count: how many.
+        r_min: the inner radius.
+        r_max: the outer radius, at most 1.
+        phase: the largest angle :math:`\phi_{\max}`.
+        generator: source of the draws.
+
+    Example:
+        >>> radius, angle = ring(2, r_min=0.6, r_max=0.6)
+        >>> radius
+        tensor([0.6000, 0.6000], dtype=torch.float64)
     """
     check_whole("ring: count", count, 1)
     check(
@@ -254,6 +293,12 @@ def diagonalize(
         A: matrix of the states.
         B: weights of the inputs.
         C: weights of the outputs.
+
+    Example:
+        >>> A = torch.tensor([[0.0, 1.0], [1.0, 0.0]])
+        >>> values, B, C = diagonalize(A, torch.eye(2), torch.eye(2))
+        >>> torch.allclose((C * values @ B).real, A, atol=1e-6)
+        True
     """
     sizes = [tuple(M.shape) for M in (A, B, C)]
     check(

@@ -19,7 +19,16 @@ __all__ = ["Counts", "Interpolated", "Markov"]
 
 
 class Counts(NamedTuple):
-    """Numbers that belong to keys, in order of the keys; rows of them, if several do."""
+    """A table of counts with sorted keys; a key that is absent has the count 0.
+
+    Attributes:
+        keys: in order.
+        values: of the keys, a row for each kind of count.
+
+    Example:
+        >>> Counts(np.array([2, 5]), np.array([10, 20])).of(np.array([5, 3])).tolist()
+        [20, 0]
+    """
 
     keys: Int[ndarray, "n"]
     values: Int[ndarray, "*r n"]
@@ -33,7 +42,9 @@ class Counts(NamedTuple):
 
 
 class Markov:
-    r"""A chain of order k, with :math:`\alpha` added to every count.
+    r"""A Markov chain of order k, estimated from counts.
+
+    To every count :math:`\alpha` is added.
 
     .. math:: p(x \mid c) = \frac{N(c, x) + \alpha}{N(c) + \alpha m}
 
@@ -42,12 +53,19 @@ class Markov:
     of tokens that may come next. With :math:`\alpha = 0` this is maximum likelihood, and a
     context that was never seen is refused.
 
+    Equals ``sklearn.feature_extraction.text.CountVectorizer`` in its counts.
+
     Args:
         order: k, how many tokens are looked at.
         tokens: C, how many there are without the border.
         ends: whether the border is a token that may come next; if not, sequences go on as
             long as one lets them.
         alpha: what is added to each count.
+
+    Example:
+        >>> chain = Markov(1, 2).fit([[0, 1, 0]])
+        >>> chain.next([0]).tolist()  # after 0 came 1 once, and the end once
+        [0.0, 0.5, 0.5]
     """
 
     def __init__(
@@ -214,7 +232,7 @@ class Markov:
 
 
 class Interpolated(Markov):
-    r"""A chain that mixes in shorter contexts where counts are few.
+    r"""A Markov chain that mixes in shorter contexts where counts are few.
 
     Absolute discounting (Ney, Essen, Kneser 1994): with :math:`U(c)` the number of
     different tokens that followed :math:`c`, and :math:`c'` the context without its first
@@ -231,6 +249,11 @@ class Interpolated(Markov):
         tokens: C.
         ends: as above.
         discount: :math:`d`, between 0 and 1, what is taken from each count.
+
+    Example:
+        >>> chain = Interpolated(1, 2, discount=0.5).fit([[0, 1, 0]])
+        >>> chain.next([0]).tolist()
+        [0.25, 0.375, 0.375]
     """
 
     def __init__(
