@@ -18,15 +18,23 @@ __all__ = ["DenseMemory", "modern_energy", "modern_update"]
 
 
 class DenseMemory:
-    r"""A memory with a steeper energy, :math:`E(x) = -\sum_\mu F(\xi_\mu^\top x)`.
+    r"""An associative memory, of energy :math:`E(x) = -\sum_\mu F(\xi_\mu^\top x)`.
 
-    With :math:`F(z) = z^k` it holds of the order of :math:`n^{k-1}` random patterns
-    (Krotov and Hopfield 2016), with :math:`F(z) = e^z` exponentially many (Demircigil
-    et al. 2017). Degree 2 is the Hopfield network.
+    The steeper :math:`F`, the more it holds: with :math:`F(z) = z^k` of the order of
+    :math:`n^{k-1}` random patterns (Krotov and Hopfield 2016), with :math:`F(z) = e^z`
+    exponentially many (Demircigil et al. 2017). Degree 2 is the Hopfield network.
 
     Attributes:
-        X: the patterns.
+        X: the patterns :math:`\xi_\mu` as rows.
         degree: the power :math:`k`, or None for the exponential.
+
+    Example:
+        >>> X = np.array([[1.0, 1, 1, 1, 1], [1, -1, 1, -1, 1]])
+        >>> memory = DenseMemory(X, degree=3)
+        >>> memory.energy(np.ones(5))  # overlaps 5 and 1: -(125 + 1)
+        -126.0
+        >>> memory.relax(np.array([1.0, 1, 1, 1, -1])).state.tolist()
+        [1.0, 1.0, 1.0, 1.0, 1.0]
     """
 
     def __init__(self, X: Float[ndarray, "s n"], degree: int | None) -> None:
@@ -103,6 +111,16 @@ def modern_energy(
 
     .. math:: E(x) = -\frac1\beta \log \sum_\mu e^{\beta\, \xi_\mu^\top x}
         + \tfrac12 \lVert x \rVert^2
+
+    Args:
+        x: the state.
+        X: the patterns :math:`\xi_\mu` as rows.
+        beta: how much a better match counts, :math:`\beta`.
+
+    Example:
+        >>> x = np.array([1.0, 0.0])
+        >>> modern_energy(x, x[None], beta=2.0)  # one pattern, met: -1 + 1/2
+        -0.5
     """
     _check_modern(x, X, beta)
     check(x.ndim == 1, "modern_energy: x", "be one state", f"shape {x.shape}")
@@ -112,12 +130,22 @@ def modern_energy(
 def modern_update(
     x: Float[ndarray, "*batch n"], X: Float[ndarray, "s n"], beta: float
 ) -> Float[ndarray, "*batch n"]:
-    r"""Return :math:`X^\top \operatorname{softmax}(\beta X x)`, the attention of ``x``.
+    r"""Return :math:`X^\top \operatorname{softmax}(\beta X x)`, a mean of the patterns.
+
+    The better a pattern matches the state, the more it counts. This is attention.
+
+    Equals ``torch.nn.functional.scaled_dot_product_attention`` with the patterns as
+    keys and values and ``beta`` as its scale.
 
     Args:
         x: a state, or several as rows: the queries.
         X: the patterns: keys and values in one.
         beta: how much a better match counts; attention takes :math:`1/\sqrt n`.
+
+    Example:
+        >>> x, X = np.array([1.0, 0.0]), np.eye(2)
+        >>> modern_update(x, X, beta=float(np.log(3))).round(3).tolist()
+        [0.75, 0.25]
     """
     _check_modern(x, X, beta)
     return softmax(beta * (x @ X.T), axis=-1) @ X

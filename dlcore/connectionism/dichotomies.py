@@ -34,7 +34,8 @@ __all__ = [
     "in_general_position",
 ]
 
-DEPENDENT = 1e-9  # a singular value up to this is taken for zero
+#: A singular value up to this is taken for zero.
+DEPENDENT = 1e-9
 _MAX_SUBSETS = 100_000  # looked at by in_general_position
 _MAX_DICHOTOMIES = 5_000  # listed by dichotomies: all of 12 points
 
@@ -50,6 +51,10 @@ def cover_count(s: int, n: int) -> int:
 
     Returns:
         The exact number, however large.
+
+    Example:
+        >>> cover_count(4, 3)  # in the plane with a bias: 16, but for XOR and XNOR
+        14
     """
     check_whole("cover_count: s", s, 1)
     check_whole("cover_count: n", n, 0)
@@ -57,7 +62,18 @@ def cover_count(s: int, n: int) -> int:
 
 
 def cover_fraction(s: int, n: int) -> float:
-    r"""Return :math:`C(s, n) / 2^s`, a fraction of all labellings, correctly rounded."""
+    r"""Return the fraction :math:`C(s, n) / 2^s` of labellings that a unit can produce.
+
+    The number is correctly rounded, however many points there are.
+
+    Args:
+        s: number of points in general position.
+        n: their dimension; with a bias, one more.
+
+    Example:
+        >>> cover_fraction(10, 10), cover_fraction(20, 10)  # half of them at s = 2n
+        (1.0, 0.5)
+    """
     return cover_count(s, n) / 2 ** int(s)  # NumPy's integers overflow
 
 
@@ -66,6 +82,11 @@ def in_general_position(X: Float[ndarray, "s n"]) -> bool:
 
     Points count as dependent if, scaled to length 1, their smallest singular value is
     at most ``DEPENDENT``.
+
+    Example:
+        >>> X = np.array([[1.0, 0], [0, 1], [1, 1]])
+        >>> in_general_position(X), in_general_position(np.vstack([X, 2 * X[2]]))
+        (True, False)
     """
     U = _directions("in_general_position", X)
     k = min(X.shape)
@@ -87,6 +108,10 @@ def free_points(X: Float[ndarray, "s n"]) -> Bool[ndarray, "s"]:
 
     Such a point has the coefficient zero in every dependency
     :math:`\sum_i c_i x_i = 0`; its label is free.
+
+    Example:
+        >>> free_points(np.array([[1.0, 0], [2, 0], [0, 1]])).tolist()
+        [False, False, True]
     """
     U = _directions("free_points", X)
     left, size, _ = np.linalg.svd(U)
@@ -101,6 +126,12 @@ def dichotomies(X: Float[ndarray, "s n"]) -> Float[ndarray, "count s"]:
     if some weights produce it. The weights that produced the shorter one produce one of
     the two; the other is searched by :func:`_witness`. Of each pair ``y``, ``-y`` only
     one is searched.
+
+    Example:
+        >>> dichotomies(np.array([[1.0], [2.0]])).tolist()  # the same side of zero
+        [[1.0, 1.0], [-1.0, -1.0]]
+        >>> len(dichotomies(np.array([[1.0, 0], [0, 1], [1, 1]]))), cover_count(3, 2)
+        (6, 6)
     """
     U = _directions("dichotomies", X)
     s, rank = len(U), int((np.linalg.svd(U)[1] > DEPENDENT).sum())
@@ -121,7 +152,19 @@ def dichotomies(X: Float[ndarray, "s n"]) -> Float[ndarray, "count s"]:
 
 
 def coin_fraction(X: Float[ndarray, "s n"], trials: int, rng: Generator) -> float:
-    """Label the points by coin tosses; return how often some weights separate them."""
+    """Estimate by coin tosses the fraction of labellings that a unit can produce.
+
+    Points get random labels; the result says how often some weights separate them.
+
+    Args:
+        X: points as rows.
+        trials: number of labellings to draw.
+        rng: source of randomness.
+
+    Example:
+        >>> coin_fraction(np.eye(3), 50, np.random.default_rng(0))  # independent points
+        1.0
+    """
     check_whole("coin_fraction: trials", trials, 1)
     U = _directions("coin_fraction", X)
     Y = rng.choice([-1.0, 1.0], size=(trials, len(X)))

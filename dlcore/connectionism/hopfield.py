@@ -33,17 +33,24 @@ __all__ = [
 ]
 
 _BLOCK = 128  # units looked at together when searching the next one to flip
-TIE = 1e-10  # a field this small against its terms is zero up to rounding
+#: A field this small against its terms is zero up to rounding.
+TIE = 1e-10
 
 
 @dataclass(frozen=True, eq=False)
 class Relaxation:
-    """How a state came to rest.
+    """How a state came to rest: where it ended, and how its energy fell.
 
     Attributes:
         state: where it ended.
         flips: the units that changed their sign, in order.
         energy: before the first flip and after each.
+
+    Example:
+        >>> net = Hopfield(hebbian(np.array([[1.0, 1, 1]])))
+        >>> found = net.relax(np.array([1.0, 1, -1]))
+        >>> found.flips.tolist(), found.energy.round(3).tolist()
+        ([2], [0.333, -1.0])
     """
 
     state: Float[ndarray, "n"]
@@ -59,13 +66,22 @@ class Relaxation:
 
 
 class Hopfield:
-    r"""A network of ``n`` threshold units, each connected to all others (Hopfield 1982).
+    r"""A network of threshold units, each connected to all others (Hopfield 1982).
 
     .. math:: E(x) = -\tfrac12 x^\top W x - b^\top x, \qquad h(x) = W x + b.
+
+    The energy :math:`E` falls whenever a unit obeys the sign of its field :math:`h`.
 
     Attributes:
         W: weights, symmetric and zero on the diagonal.
         b: biases; zero unless given.
+
+    Example:
+        >>> net = Hopfield(np.array([[0.0, 1], [1, 0]]))  # two units that want to agree
+        >>> net.energy(np.array([[1.0, 1], [1, -1]])).tolist()
+        [-1.0, 1.0]
+        >>> net.relax(np.array([1.0, -1])).state.tolist()
+        [-1.0, -1.0]
     """
 
     def __init__(
@@ -162,7 +178,15 @@ class Hopfield:
 
 
 def hebbian(X: Float[ndarray, "s n"]) -> Float[ndarray, "n n"]:
-    r"""Return :math:`\frac1n \sum_\mu \xi_\mu \xi_\mu^\top` with a zero diagonal."""
+    r"""Return Hebb's weights :math:`\frac1n \sum_\mu \xi_\mu \xi_\mu^\top`, without loops.
+
+    Args:
+        X: the patterns :math:`\xi_\mu` as rows.
+
+    Example:
+        >>> hebbian(np.array([[1.0, -1]])).tolist()  # unequal: inhibition
+        [[0.0, -0.5], [-0.5, 0.0]]
+    """
     X = as_patterns("hebbian", X)
     W = X.T @ X / X.shape[1]
     np.fill_diagonal(W, 0.0)
@@ -174,6 +198,17 @@ def projection(X: Float[ndarray, "s n"]) -> Float[ndarray, "n n"]:
 
     :math:`X^\top (X X^\top)^{-1} X` undoes the correlations between patterns (Personnaz,
     Guyon and Dreyfus 1985), which must be linearly independent.
+
+    Args:
+        X: the patterns as rows.
+
+    Example:
+        >>> X = np.ones((3, 6))
+        >>> X[1, [1, 2]] = X[2, [2, 4]] = -1
+        >>> Hopfield(hebbian(X)).is_fixed(X).tolist()  # correlated patterns get lost
+        [False, False, False]
+        >>> Hopfield(projection(X)).is_fixed(X).tolist()
+        [True, True, True]
     """
     X = as_patterns("projection", X)
     rank = int(np.linalg.matrix_rank(X))
@@ -191,7 +226,12 @@ def projection(X: Float[ndarray, "s n"]) -> Float[ndarray, "n n"]:
 
 
 def flip(x: Float[ndarray, "n"], k: int, rng: Generator) -> Float[ndarray, "n"]:
-    """Return the state with ``k`` of its signs changed, chosen at random."""
+    """Return the state with ``k`` of its signs changed, chosen at random.
+
+    Example:
+        >>> float(np.ones(10) @ flip(np.ones(10), 3, np.random.default_rng(0)))  # 7 - 3
+        4.0
+    """
     x = as_state("flip: x", x, np.size(x)).copy()
     check(0 <= k <= len(x), "flip: k", f"lie between 0 and {len(x)}", k)
     x[rng.choice(len(x), size=k, replace=False)] *= -1
@@ -199,12 +239,19 @@ def flip(x: Float[ndarray, "n"], k: int, rng: Generator) -> Float[ndarray, "n"]:
 
 
 def crosstalk(X: Float[ndarray, "s n"]) -> Float[ndarray, "s n"]:
-    r"""Return what the other patterns add to the field of each pattern.
+    r"""Return what the other patterns add to the field at each pattern.
 
     .. math:: C_{\mu i} = \frac1n \sum_{\nu \ne \mu} \sum_{j \ne i}
         \xi_{\nu i} \, \xi_{\nu j} \, \xi_{\mu j},
 
     so that :math:`W \xi_\mu = \frac{n-1}{n} \xi_\mu + C_\mu` for Hebbian weights.
+
+    Args:
+        X: the patterns :math:`\xi_\mu` as rows.
+
+    Example:
+        >>> crosstalk(np.array([[1.0, 1, 1, 1], [1, 1, -1, -1]])).tolist()
+        [[-0.25, -0.25, -0.25, -0.25], [-0.25, -0.25, 0.25, 0.25]]
     """
     X = as_patterns("crosstalk", X)
     n = X.shape[1]
@@ -216,6 +263,14 @@ def flip_probability(s: int, n: int) -> float:
 
     Exact, for ``s`` patterns of ``n`` independent fair signs and Hebbian weights: the
     cross-talk is a sum of :math:`(s-1)(n-1)` fair signs.
+
+    Args:
+        s: number of patterns.
+        n: number of units.
+
+    Example:
+        >>> round(flip_probability(1, 100), 4), round(flip_probability(2, 2), 4)
+        (0.0, 0.25)
     """
     check_whole("flip_probability: s", s, 1)
     check_whole("flip_probability: n", n, 2)
@@ -227,9 +282,17 @@ def flip_probability(s: int, n: int) -> float:
 
 
 def flip_probability_limit(alpha: float) -> float:
-    r"""Return :math:`\tfrac12 \operatorname{erfc}(1 / \sqrt{2\alpha})`, for large ``n``.
+    r"""Return the limit of :func:`flip_probability` for large networks.
 
-    The load :math:`\alpha = s / n` is kept fixed.
+    It is :math:`\tfrac12 \operatorname{erfc}(1 / \sqrt{2\alpha})`, where the load
+    :math:`\alpha = s / n` is kept fixed.
+
+    Args:
+        alpha: the load :math:`\alpha`, patterns per unit.
+
+    Example:
+        >>> round(flip_probability_limit(1.0), 4)  # a normal number above 1
+        0.1587
     """
     check(alpha > 0, "flip_probability_limit: alpha", "be positive", alpha)
     return float(0.5 * erfc(1 / np.sqrt(2 * alpha)))
@@ -245,6 +308,13 @@ def mean_field_overlap(alpha: float) -> float:
         + \tfrac{2}{\sqrt\pi} e^{-y^2} \right),
 
     and 0 where there is none, for :math:`\alpha` above :func:`critical_load`.
+
+    Args:
+        alpha: the load :math:`\alpha`, patterns per unit.
+
+    Example:
+        >>> round(mean_field_overlap(0.1), 3), mean_field_overlap(0.2)
+        (0.998, 0.0)
     """
     check(alpha > 0, "mean_field_overlap: alpha", "be positive", alpha)
     y = _critical_y()
@@ -255,7 +325,12 @@ def mean_field_overlap(alpha: float) -> float:
 
 
 def critical_load() -> float:
-    """Return the largest load at which the mean-field theory has a memory."""
+    """Return the largest load at which the mean-field theory still has a memory.
+
+    Example:
+        >>> round(critical_load(), 3)  # patterns per unit
+        0.138
+    """
     return _mean_field_load(_critical_y())
 
 
@@ -289,13 +364,40 @@ def _as_states(
 
 
 def as_state(what: str, x: Float[ndarray, "n"], n: int) -> Float[ndarray, "n"]:
-    """Return one state as an array; refuse anything else."""
+    """Return one state as an array of ±1; refuse anything else.
+
+    Args:
+        what: its name in the message.
+        x: the state.
+        n: number of units.
+
+    Example:
+        >>> as_state("x", np.array([1.0, -1]), 2).tolist()
+        [1.0, -1.0]
+        >>> as_state("x", np.array([1.0, -1]), 3)
+        Traceback (most recent call last):
+            ...
+        ValueError: x must have 3 units; got shape (2,).
+    """
     check(np.ndim(x) == 1, what, "be one state", f"shape {np.shape(x)}")
     return _as_states(what, x, n)
 
 
 def as_patterns(who: str, X: Float[ndarray, "s n"]) -> Float[ndarray, "s n"]:
-    """Return the patterns as the rows of a matrix of ±1; refuse anything else."""
+    """Return the patterns as the rows of a matrix of ±1; refuse anything else.
+
+    Args:
+        who: the caller, named in the message.
+        X: the patterns as rows.
+
+    Example:
+        >>> as_patterns("memory", np.array([[1.0, -1]])).tolist()
+        [[1.0, -1.0]]
+        >>> as_patterns("memory", np.array([[1.0, 0]]))
+        Traceback (most recent call last):
+            ...
+        ValueError: memory: patterns must hold nothing but −1 and +1; got ...
+    """
     check_matrix(f"{who}: patterns", X, "be the rows of a matrix")
     return _as_states(f"{who}: patterns", X, np.shape(X)[1])
 

@@ -2,7 +2,7 @@ r"""Units: a weighted sum and a function of it, whose value at zero is said alou
 
 A unit answers :math:`y = \varphi(w \cdot x + b)`. The first ones knew only the bits 0 and
 1; on ``n`` bits a unit is a Boolean function, written as its *truth table*: the answers at
-the rows of :func:`corners`, in that order.
+the rows of :func:`all_inputs`, in that order.
 """
 
 from collections.abc import Callable
@@ -34,28 +34,50 @@ __all__ = [
     "veto_unit",
 ]
 
+#: A unit on bits: called with weights, a threshold and points, it returns its answers.
 Unit: TypeAlias = Callable[
     [Float[ndarray, "n"], float, Float[ndarray, "s n"]], Float[ndarray, "s"]
 ]
+#: A truth table: the answers 0 or 1 at the rows of :func:`all_inputs`.
 Table: TypeAlias = tuple[int, ...]
 
-MAX_BITS = 16  # corners that one can still list
+#: The most bits of which all inputs are listed.
+MAX_BITS = 16
 
 
 def identity(z: Float[ndarray, "*shape"]) -> Float[ndarray, "*shape"]:
-    """Return ``z``: the activation of the linear unit."""
+    """Return ``z`` itself: the activation of a linear unit.
+
+    Example:
+        >>> identity(np.array([-2.0, 3.0])).tolist()
+        [-2.0, 3.0]
+    """
     return z
 
 
 def sign(z: Float[ndarray, "*shape"], at0: float = 0.0) -> Float[ndarray, "*shape"]:
-    """Return +1 where ``z`` is positive, −1 where it is negative, ``at0`` at zero."""
+    """Return +1 where ``z`` is positive, −1 where it is negative, ``at0`` at zero.
+
+    Equals ``torch.sign`` for ``at0=0``.
+
+    Example:
+        >>> sign(np.array([-2.0, 0.0, 3.0]), at0=1.0).tolist()
+        [-1.0, 1.0, 1.0]
+    """
     return np.where(z == 0, at0, np.sign(z))
 
 
 def heaviside(
     z: Float[ndarray, "*shape"], at0: float = 0.0
 ) -> Float[ndarray, "*shape"]:
-    """Return 1 where ``z`` is positive, 0 where it is negative, ``at0`` at zero."""
+    """Return 1 where ``z`` is positive, 0 where it is negative, ``at0`` at zero.
+
+    Equals ``torch.heaviside``.
+
+    Example:
+        >>> heaviside(np.array([-2.0, 0.0, 3.0]), at0=0.5).tolist()
+        [0.0, 0.5, 1.0]
+    """
     return np.heaviside(z, at0)
 
 
@@ -64,6 +86,12 @@ def sigmoid(z: Float[ndarray, "*shape"]) -> Float[ndarray, "*shape"]:
 
     Only :math:`e^{-|z|}` is computed, which cannot overflow: for negative ``z``
     numerator and denominator are multiplied by :math:`e^z`.
+
+    Equals ``scipy.special.expit``.
+
+    Example:
+        >>> sigmoid(np.log([1.0, 3.0])).round(3).tolist()  # odds 1:1 and 3:1
+        [0.5, 0.75]
     """
     e = np.exp(-np.abs(z))
     return np.where(z >= 0, 1.0, e) / (1 + e)
@@ -72,7 +100,17 @@ def sigmoid(z: Float[ndarray, "*shape"]) -> Float[ndarray, "*shape"]:
 def stochastic_binary(
     z: Float[ndarray, "*shape"], rng: Generator
 ) -> Float[ndarray, "*shape"]:
-    r"""Return 1 with probability :math:`\sigma(z)` and 0 otherwise, each on its own."""
+    r"""Return 1 with probability :math:`\sigma(z)` and else 0, each on its own.
+
+    Args:
+        z: weighted sums.
+        rng: source of randomness.
+
+    Example:
+        >>> sure = np.array([-1000.0, 1000.0])
+        >>> stochastic_binary(sure, np.random.default_rng(0)).tolist()
+        [0.0, 1.0]
+    """
     return heaviside(sigmoid(z) - rng.random(z.shape))
 
 
@@ -82,10 +120,16 @@ class Neuron:
 
     Without inputs, ``w = np.zeros(0)``, it is the constant :math:`\varphi(b)`.
 
+    Equals ``torch.nn.functional.linear`` with one output, followed by the activation.
+
     Attributes:
         w: weights.
         b: bias.
         phi: activation function, applied to the weighted sums of all points at once.
+
+    Example:
+        >>> Neuron(np.array([1.0, 1.0]), -1.5, heaviside)(all_inputs(2)).tolist()  # AND
+        [0.0, 0.0, 0.0, 1.0]
     """
 
     w: Float[ndarray, "n"]
@@ -113,9 +157,18 @@ def plus_minus_unit(
     theta: float | Float[ndarray, "*units"],
     X: Float[ndarray, "s n"],
 ) -> Float[ndarray, "s *units"]:
-    r"""Return :math:`\mathbb{1}[w \cdot x \ge \theta]` for bits and synapses ±1.
+    r"""Return :math:`\mathbb{1}[w \cdot x \ge \theta]` for bits and weights ±1.
 
-    A matrix of synapses and a vector of thresholds make a layer.
+    A matrix of weights and a vector of thresholds make a layer.
+
+    Args:
+        w: weights ±1, one row per unit.
+        theta: threshold :math:`\theta` of each unit.
+        X: inputs of bits as rows.
+
+    Example:
+        >>> plus_minus_unit(np.array([1.0, 1.0]), 1.0, all_inputs(2)).tolist()  # OR
+        [0.0, 1.0, 1.0, 1.0]
     """
     _check_bits("plus_minus_unit", w, theta, X)
     return heaviside(X @ w.T - theta, at0=1.0)
@@ -131,6 +184,15 @@ def veto_unit(
     It fires if at least ``theta`` of its exciting inputs (:math:`w_i = +1`) are active
     and none of the inhibiting ones (:math:`w_i = -1`) is: inhibition is a veto. In 1943
     ``theta`` is at least 1.
+
+    Args:
+        w: +1 for exciting, −1 for inhibiting inputs, one row per unit.
+        theta: threshold of each unit.
+        X: inputs of bits as rows.
+
+    Example:
+        >>> veto_unit(np.array([1.0, -1.0]), 1.0, all_inputs(2)).tolist()  # x and not y
+        [0.0, 0.0, 1.0, 0.0]
     """
     _check_bits("veto_unit", w, theta, X)
     excitation = X @ (w > 0).T
@@ -139,7 +201,12 @@ def veto_unit(
 
 
 def all_inputs(n: int) -> Float[ndarray, "rows n"]:
-    """Return all inputs of ``n`` bits, counting upwards in binary."""
+    """Return all inputs of ``n`` bits, counting upwards in binary.
+
+    Example:
+        >>> all_inputs(2).tolist()
+        [[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]
+    """
     check(0 <= n <= MAX_BITS, "all_inputs: n", f"lie in 0..{MAX_BITS}", n)
     return np.array(list(product([0.0, 1.0], repeat=n)))
 
@@ -147,7 +214,7 @@ def all_inputs(n: int) -> Float[ndarray, "rows n"]:
 def reachable(
     n: int, unit: Unit = plus_minus_unit, least: int | None = None
 ) -> dict[Table, tuple[Float[ndarray, "n"], int]]:
-    r"""Return every Boolean function of ``n`` bits that a unit computes.
+    r"""Return every Boolean function of ``n`` bits that one unit can compute.
 
     Tries all synapses :math:`w_i = \pm 1` and thresholds :math:`\theta = -n, \dots,
     n + 1`; further ones change nothing.
@@ -159,6 +226,10 @@ def reachable(
 
     Returns:
         The truth tables, each with the first choice ``(w, theta)`` that gives it.
+
+    Example:
+        >>> len(reachable(2)), (0, 1, 1, 0) in reachable(2)  # not XOR
+        (10, False)
     """
     X = all_inputs(n)
     found: dict[Table, tuple[Float[ndarray, "n"], int]] = {}
@@ -172,11 +243,22 @@ def reachable(
 def normal_form(
     table: Float[ndarray, "rows"],
 ) -> tuple[Float[ndarray, "m n"], Float[ndarray, "m"]]:
-    r"""Return a layer of units with synapses ±1, one for each 1 of a truth table.
+    r"""Return a layer of units with weights ±1, one unit for each 1 of a truth table.
 
     The unit for the corner :math:`c` has :math:`w = 2c - 1` and :math:`\theta =
     \sum_i c_i`, and fires at :math:`c` only. One more unit that asks for at least one
     active input then computes the table: its disjunctive normal form.
+
+    Args:
+        table: answers 0 and 1 at the rows of :func:`all_inputs`.
+
+    Returns:
+        The weights, one row per unit, and the thresholds.
+
+    Example:
+        >>> w, theta = normal_form(np.array([0.0, 1, 1, 0]))  # XOR
+        >>> w.tolist(), theta.tolist()
+        ([[-1.0, 1.0], [1.0, -1.0]], [1.0, 1.0])
     """
     table = np.asarray(table)
     n = table.size.bit_length() - 1

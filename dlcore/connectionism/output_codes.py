@@ -23,18 +23,29 @@ __all__ = [
     "separable_bits",
 ]
 
-NO_CLASS = -1  # what read answers where no codeword fits
+#: What :func:`read` answers where no codeword fits.
+NO_CLASS = -1
 
 
 def binary_code(m: int) -> Float[ndarray, "classes m"]:
-    """Return all :math:`2^m` codewords of ``m`` units, counting upwards from all −1."""
+    """Return all :math:`2^m` codewords of ``m`` units, counting upwards from all −1.
+
+    Example:
+        >>> binary_code(2).tolist()
+        [[-1.0, -1.0], [-1.0, 1.0], [1.0, -1.0], [1.0, 1.0]]
+    """
     check_whole("binary_code: m", m, 1)
     check(m <= MAX_BITS, "binary_code: m", f"be at most {MAX_BITS}", m)
     return 2 * all_inputs(m) - 1
 
 
 def one_hot(m: int) -> Float[ndarray, "m m"]:
-    """Return the code with one unit per class: +1 on the diagonal, −1 elsewhere."""
+    """Return the code with one unit per class: +1 on the diagonal, −1 elsewhere.
+
+    Example:
+        >>> one_hot(3).tolist()
+        [[1.0, -1.0, -1.0], [-1.0, 1.0, -1.0], [-1.0, -1.0, 1.0]]
+    """
     check_whole("one_hot: m", m, 1)
     return 2 * np.eye(m) - 1
 
@@ -42,7 +53,19 @@ def one_hot(m: int) -> Float[ndarray, "m m"]:
 def encode(
     classes: Int[ndarray, "s"], code: Float[ndarray, "classes m"]
 ) -> Float[ndarray, "s m"]:
-    """Return the labels of every unit: the codeword of each point's class."""
+    """Return the label ±1 of every unit: the codeword of each point's class.
+
+    Equals ``sklearn.preprocessing.LabelBinarizer`` with ``neg_label=-1`` for the code
+    :func:`one_hot`.
+
+    Args:
+        classes: the class of each point.
+        code: codewords as rows.
+
+    Example:
+        >>> encode(np.array([2, 0]), one_hot(3)).tolist()
+        [[-1.0, -1.0, 1.0], [1.0, -1.0, -1.0]]
+    """
     _check_code("encode", code)
     check(
         classes.ndim == 1 and np.issubdtype(classes.dtype, np.integer),
@@ -66,14 +89,25 @@ def separable_bits(
     classes: Int[ndarray, "s"],
     code: Float[ndarray, "classes m"],
 ) -> Bool[ndarray, "m"]:
-    """Tell for each unit whether some weights and bias give it its labels."""
+    """Tell for each unit of a code whether some weights and bias give it its labels.
+
+    Args:
+        X: points as rows.
+        classes: the class of each point.
+        code: codewords as rows.
+
+    Example:
+        >>> code = np.column_stack([binary_code(2), [-1.0, 1, 1, -1]])  # and XOR
+        >>> separable_bits(all_inputs(2), np.arange(4), code).tolist()
+        [True, True, False]
+    """
     return np.array([separate(X, y) is not None for y in encode(classes, code).T])
 
 
 def read(
     Z: Float[ndarray, "s m"], code: Float[ndarray, "classes m"]
 ) -> Int[ndarray, "s"]:
-    """Return the class with +1 for the units that fire and −1 for the others, if any.
+    """Return the class whose codeword is exactly the set of units that fire, if any.
 
     Args:
         Z: the scores of the units, one row per point.
@@ -81,6 +115,10 @@ def read(
 
     Returns:
         The classes, and ``NO_CLASS`` where the units that fire make no codeword.
+
+    Example:
+        >>> read(np.array([[0.3, -2.0], [1.0, 2.0]]), one_hot(2)).tolist()
+        [0, -1]
     """
     _check_scores("read", Z, code)
     fits = (sign(Z, at0=-1.0)[:, None] == code).all(axis=2)
@@ -96,6 +134,14 @@ def decode(
 
     Where :func:`read` has an answer and no score is zero, it is this one. For a one-hot
     code it is the unit with the largest score. The first of equals wins.
+
+    Args:
+        Z: the scores :math:`z` of the units, one row per point.
+        code: the code; :math:`k_c` is the codeword of class ``c``.
+
+    Example:
+        >>> decode(np.array([[0.3, -2.0], [1.0, 2.0]]), one_hot(2)).tolist()
+        [0, 1]
     """
     _check_scores("decode", Z, code)
     return (Z @ code.T).argmax(axis=1)

@@ -47,16 +47,36 @@ _MAX_NUMBERS = 20_000_000  # coordinates of pairs that max_margin holds
 def predict(
     w: Float[ndarray, "n"], b: float, X: Float[ndarray, "s n"], at0: float = 0.0
 ) -> Float[ndarray, "s"]:
-    r"""Classify points: :math:`\operatorname{sgn}(Xw + b)`, ``at0`` on the boundary."""
+    r"""Classify points by :math:`\operatorname{sgn}(Xw + b)`, ``at0`` on the boundary.
+
+    Args:
+        w: weights.
+        b: bias.
+        X: points as rows.
+        at0: the answer where the score is zero.
+
+    Example:
+        >>> predict(np.array([1.0, 1]), -1.5, np.array([[1.0, 1], [0, 1]])).tolist()
+        [1.0, -1.0]
+    """
     return sign(X @ w + b, at0)
 
 
 def hesse(w: Float[ndarray, "n"], b: float) -> tuple[Float[ndarray, "n"], float]:
     r"""Return the boundary :math:`w \cdot x + b = 0` in Hesse normal form.
 
+    Args:
+        w: weights.
+        b: bias.
+
     Returns:
         The unit normal :math:`n = w / \|w\|` and the signed distance
         :math:`d = -b / \|w\|` of the boundary from the origin: :math:`n \cdot x = d`.
+
+    Example:
+        >>> n, d = hesse(np.array([3.0, 4.0]), -10.0)
+        >>> n.tolist(), d
+        ([0.6, 0.8], 2.0)
     """
     length = _length("hesse", w)
     return w / length, -b / length
@@ -65,7 +85,19 @@ def hesse(w: Float[ndarray, "n"], b: float) -> tuple[Float[ndarray, "n"], float]
 def signed_distance(
     w: Float[ndarray, "n"], b: float, X: Float[ndarray, "s n"], y: Float[ndarray, "s"]
 ) -> Float[ndarray, "s"]:
-    r"""Return :math:`y (w \cdot x + b) / \|w\|`: positive where the answer is right."""
+    r"""Return :math:`y (w \cdot x + b) / \|w\|`: positive if classified right.
+
+    Args:
+        w: weights.
+        b: bias.
+        X: points as rows.
+        y: labels ±1.
+
+    Example:
+        >>> X, y = np.array([[6.0, 3], [0, 0]]), np.array([1.0, -1])
+        >>> signed_distance(np.array([3.0, 4.0]), -10.0, X, y).tolist()
+        [4.0, 2.0]
+    """
     _check_data(X, y)
     return y * (X @ w + b) / _length("signed_distance", w)
 
@@ -73,7 +105,19 @@ def signed_distance(
 def margin(
     w: Float[ndarray, "n"], b: float, X: Float[ndarray, "s n"], y: Float[ndarray, "s"]
 ) -> float:
-    """Return the smallest signed distance: positive if every answer is right."""
+    """Return the smallest signed distance: positive if all are classified right.
+
+    Args:
+        w: weights.
+        b: bias.
+        X: points as rows.
+        y: labels ±1.
+
+    Example:
+        >>> X, y = np.array([[6.0, 3], [0, 0]]), np.array([1.0, -1])
+        >>> margin(np.array([3.0, 4.0]), -10.0, X, y)
+        2.0
+    """
     return float(signed_distance(w, b, X, y).min())
 
 
@@ -91,6 +135,12 @@ class History:
         converged: whether a whole pass brought no mistake.
         cycle: how many passes it takes to come back to the same weights at the start of
             a pass, if that happened; the algorithm would then go round for ever.
+
+    Example:
+        >>> X, y = np.array([[1.0], [-1.0]]), np.array([1.0, -1])
+        >>> h = fit(X, y, bias=False)  # one update: w = 0, then 1
+        >>> h.w.tolist(), h.updates, h.looked, h.converged
+        ([[0.0], [1.0]], 1, 4, True)
     """
 
     w: Float[ndarray, "t1 n"]
@@ -116,7 +166,7 @@ def fit(
     rng: Generator | None = None,
     max_updates: int = 100_000,
 ) -> History:
-    r"""Learn by the perceptron algorithm (Rosenblatt 1962), starting from zero.
+    r"""Learn by the perceptron algorithm (Rosenblatt 1962), starting from zero weights.
 
     Go through the points again and again; at a mistake, :math:`y (w \cdot x + b) \le 0`,
 
@@ -125,6 +175,9 @@ def fit(
     Stop after a pass without a mistake, when the weights at the start of a pass repeat,
     or after ``max_updates``.
 
+    Equals ``sklearn.linear_model.Perceptron`` with ``shuffle=False`` and ``tol=None``,
+    after as many passes.
+
     Args:
         X: points.
         y: labels ±1.
@@ -132,6 +185,12 @@ def fit(
         order: in which order a pass visits the points; by default as they come.
         rng: shuffle the points before every pass (then repeats prove nothing).
         max_updates: when to give up.
+
+    Example:
+        >>> X = np.array([[0.0, 0], [0, 1], [1, 0], [1, 1]])
+        >>> y = np.array([-1.0, 1, 1, -1])  # XOR
+        >>> fit(X, y).converged, fit(X, y).cycle  # the same weights come back
+        (False, 1)
     """
     Z = signed_points(X, y, bias)
     check(order is None or rng is None, "fit: order", "not come with rng", "both")
@@ -196,15 +255,37 @@ def _next_mistake(Z: Float[ndarray, "s n"], w: Float[ndarray, "n"], start: int) 
 def pocket(
     history: History, X: Float[ndarray, "s n"], y: Float[ndarray, "s"]
 ) -> tuple[Float[ndarray, "n"], float]:
-    """Return the weights of the history that make the fewest mistakes (Gallant 1990)."""
+    """Return the weights of the history that make the fewest mistakes (Gallant 1990).
+
+    Args:
+        history: what :func:`fit` went through.
+        X: points as rows.
+        y: labels ±1.
+
+    Example:
+        >>> X, y = np.array([[1.0], [2], [-1]]), np.array([1.0, -1, -1])
+        >>> h = fit(X, y, bias=False, max_updates=2)
+        >>> h.w.tolist(), pocket(h, X, y)[0].tolist()
+        ([[0.0], [1.0], [-1.0]], [1.0])
+    """
     best = int(errors(history, X, y).argmin())
     return history.w[best], float(history.b[best])
 
 
 def averaged(history: History) -> tuple[Float[ndarray, "n"], float]:
-    """Return the mean of the weights over all points looked at.
+    """Return the mean of the weights over all points looked at, and of the bias.
 
     The averaged perceptron of Freund and Schapire (1999).
+
+    Args:
+        history: what :func:`fit` went through.
+
+    Example:
+        >>> X, y = np.array([[1.0], [-1.0]]), np.array([1.0, -1])
+        >>> h = fit(X, y, bias=False)  # one update: w = 0, then 1
+        >>> w, b = averaged(h)  # w was 0 for one point and 1 for three
+        >>> w.tolist(), b
+        ([0.75], 0.0)
     """
     used = np.diff(history.seen, prepend=0, append=history.looked)
     weight = used / used.sum()
@@ -214,7 +295,19 @@ def averaged(history: History) -> tuple[Float[ndarray, "n"], float]:
 def errors(
     history: History, X: Float[ndarray, "s n"], y: Float[ndarray, "s"]
 ) -> Float[ndarray, "t1"]:
-    """Return the fraction of wrong answers after each update."""
+    """Return the fraction of points classified wrongly after each update.
+
+    Args:
+        history: what :func:`fit` went through.
+        X: points as rows.
+        y: labels ±1.
+
+    Example:
+        >>> X, y = np.array([[1.0], [-1.0]]), np.array([1.0, -1])
+        >>> h = fit(X, y, bias=False)  # one update: w = 0, then 1
+        >>> errors(h, X, y).tolist()
+        [1.0, 0.0]
+    """
     _check_data(X, y)
     wrong = np.zeros(len(history.b))
     # Not all points at once: they may be many.
@@ -230,14 +323,21 @@ def novikoff_bound(
     w: Float[ndarray, "n"],
     b: float | None = None,
 ) -> float:
-    r"""Return :math:`R^2 / \gamma^2`, which the number of updates cannot exceed.
+    r"""Return :math:`R^2/\gamma^2`, a bound on the number of updates of :func:`fit`.
 
     Args:
-        X: points.
+        X: points; the longest has the length :math:`R`.
         y: labels ±1.
         w: weights that separate the data; :math:`\gamma` is their margin.
         b: their bias, if the algorithm learns one. Both :math:`R` and :math:`\gamma` are
             then measured on the points :math:`(x, 1)`, where the algorithm lives.
+
+    Example:
+        >>> X, y = np.array([[2.0, 0], [0, 1]]), np.ones(2)
+        >>> round(novikoff_bound(X, y, np.array([1.0, 1.0])), 3)  # 4 / (1/2)
+        8.0
+        >>> fit(X, y, bias=False).updates
+        2
     """
     Z = signed_points(X, y, bias=b is not None)
     v = w if b is None else np.append(w, b)
@@ -255,11 +355,26 @@ def novikoff_bound(
 def separate(
     X: Float[ndarray, "s n"], y: Float[ndarray, "s"], bias: bool = True
 ) -> tuple[Float[ndarray, "n"], float] | None:
-    r"""Find separating weights by linear programming: :math:`w \cdot z_i \ge 1`.
+    r"""Find weights and a bias that separate the data, by linear programming.
+
+    They satisfy :math:`w \cdot z_i \ge 1` for all signed points, up to scale.
+
+    Args:
+        X: points as rows.
+        y: labels ±1.
+        bias: allow a bias; otherwise it is zero.
 
     Returns:
         ``(w, b)``, or None if the data are not separable; then :func:`certificate` has
         the reason.
+
+    Example:
+        >>> X = np.array([[0.0, 0], [0, 1], [1, 0], [1, 1]])
+        >>> y = np.array([-1.0, 1, 1, -1])  # XOR
+        >>> separate(X, y) is None
+        True
+        >>> predict(*separate(X[:3], y[:3]), X[:3]).tolist()
+        [-1.0, 1.0, 1.0]
     """
     Z, shift, scale = _framed(X, y, bias)
     v = _feasible(
@@ -280,10 +395,21 @@ def certificate(
 ) -> Float[ndarray, "s"] | None:
     r"""Find a proof that no weights separate the data, by linear programming.
 
+    Args:
+        X: points as rows.
+        y: labels ±1.
+        bias: whether a bias is allowed.
+
     Returns:
         Multipliers :math:`\lambda \ge 0` that sum to 1 with :math:`\sum_i \lambda_i z_i
         = 0`, or None if the data are separable. Weights with all :math:`w \cdot z_i > 0`
         would give :math:`0 = w \cdot \sum_i \lambda_i z_i > 0`.
+
+    Example:
+        >>> X = np.array([[0.0, 0], [0, 1], [1, 0], [1, 1]])
+        >>> y = np.array([-1.0, 1, 1, -1])  # XOR
+        >>> certificate(X, y).round(3).tolist()
+        [0.25, 0.25, 0.25, 0.25]
     """
     if separate(X, y, bias) is not None:
         return None
@@ -307,6 +433,20 @@ def max_margin(
     classes, which is the point closest to zero in the hull of all differences
     :math:`x_i - x_j` of a positive and a negative point; without, in the hull of the
     signed points.
+
+    Equals ``sklearn.svm.SVC`` with a linear kernel and a large ``C``, its weights
+    scaled to length 1.
+
+    Args:
+        X: points as rows.
+        y: labels ±1.
+        bias: allow a bias; otherwise it is zero.
+
+    Example:
+        >>> X, y = np.array([[0.0, 0], [0, 1], [2, 0]]), np.array([-1.0, -1, 1])
+        >>> w, b = max_margin(X, y)
+        >>> abs(w).round(3).tolist(), round(b, 3)  # halfway between x = 0 and x = 2
+        ([1.0, 0.0], -1.0)
     """
     Z = signed_points(X, y, bias=False)
     if bias:
@@ -347,6 +487,13 @@ def closest_point(Z: Float[ndarray, "s n"]) -> Float[ndarray, "n"]:
     and :math:`\sum_i \lambda_i = 1`; what it leaves of the first sum, divided by the
     second, is the closest point. Points should have a size of about 1, for the solver has
     absolute tolerances. It is 10 to 30 times as fast as a linear program.
+
+    Args:
+        Z: points :math:`z_i` as rows.
+
+    Example:
+        >>> closest_point(np.array([[1.0, 0], [0, 1]])).round(3).tolist()
+        [0.5, 0.5]
     """
     A = np.vstack([Z.T, np.ones(len(Z))])
     target = np.append(np.zeros(Z.shape[1]), 1.0)
@@ -362,6 +509,15 @@ def version_arc(
     Each point allows the half circle around its signed point; what they all allow is an
     arc. The angles satisfy ``low < high <= low + pi``; None if nothing is left, or no
     more than rounding errors. A point at zero allows nothing.
+
+    Args:
+        X: points as rows.
+        y: labels ±1.
+
+    Example:
+        >>> arc = version_arc(np.array([[1.0, 1], [-1, 1]]), np.ones(2))
+        >>> np.degrees(arc).round(3).tolist()
+        [45.0, 135.0]
     """
     Z = signed_points(X, y, bias=False)
     angle = np.arctan2(Z[:, 1], Z[:, 0])
@@ -375,7 +531,17 @@ def version_arc(
 def signed_points(
     X: Float[ndarray, "s n"], y: Float[ndarray, "s"], bias: bool
 ) -> Float[ndarray, "s m"]:
-    r"""Return :math:`z_i = y_i (x_i, 1)` with a bias, :math:`z_i = y_i x_i` without."""
+    r"""Multiply points by their labels: :math:`z_i = y_i (x_i, 1)`, or :math:`y_i x_i`.
+
+    Args:
+        X: points as rows.
+        y: labels ±1.
+        bias: append the constant 1, whose weight is the bias.
+
+    Example:
+        >>> signed_points(np.array([[2.0], [3]]), np.array([1.0, -1]), True).tolist()
+        [[2.0, 1.0], [-3.0, -1.0]]
+    """
     _check_data(X, y)
     Z = np.ones((len(X), X.shape[1] + bias))
     Z[:, : X.shape[1]] = X
