@@ -104,8 +104,9 @@ class DeepAR(nn.Module):
     It reads the last value and the covariates.
 
     Values are divided by the scale
-    :math:`\nu = 1 + \frac1T \sum_t \lvert z_t \rvert` of their series before they are read; what the network says is multiplied by it. With numbers
-    :math:`a_t, b_t` read from the state,
+    :math:`\nu = 1 + \frac1T \sum_t \lvert z_t \rvert` of their series before they
+    are read; what the network says is multiplied by it. With numbers :math:`a_t, b_t`
+    read from the state,
 
     .. math::
         \text{Gaussian:} &\quad \mu_t = \nu a_t, \quad

@@ -60,8 +60,8 @@ def nearest(
 def lift(W: Float[Tensor, "C D"]) -> Float[Tensor, "C D+1"]:
     r"""Add a coordinate to each row that makes all rows equally long.
 
-    It is :math:`\sqrt{R^2 - \lVert w_c \rVert^2}`, with the largest length :math:`R` of a
-    row.
+    It is :math:`\sqrt{R^2 - \lVert w_c \rVert^2}`, with the largest length :math:`R` of
+    a row.
 
     Example:
         >>> lift(torch.tensor([[3.0, 4.0], [0.0, 0.0]])).tolist()

@@ -178,7 +178,8 @@ class LRU(LinearRecurrence):
 
     The paper trains :math:`\log \phi` in place of :math:`\phi`.
 
-    Equals ``scipy.signal.lfilter``, a filter for each eigenvalue, between the same weights.
+    Equals ``scipy.signal.lfilter``, a filter for each eigenvalue, with the same weights
+    around it.
 
     Args:
         inputs: numbers :math:`x_t` has.

@@ -28,11 +28,14 @@ __all__ = [
     "uniform",
 ]
 
+#: The state of a recurrent layer: one or more tensors, with a row for each sequence.
 State: TypeAlias = tuple[Float[Tensor, "B H"], ...]
 
 
 class Recurrent(nn.Module):
-    r"""A layer :math:`h_t = F(h_{t-1}, x_t)`; subclasses say what a step is.
+    r"""A recurrent layer, run along sequences; subclasses define a step.
+
+    A step is :math:`h_t = F(h_{t-1}, x_t)`.
 
     All of them see the input through :math:`Vx_t + b`, which is computed for all times at
     once, and the past through :math:`U h_{t-1}`.
@@ -47,6 +50,12 @@ class Recurrent(nn.Module):
         V: weights of the input, a block of ``hidden`` rows for each part of the cell.
         U: weights of the state, in the same blocks.
         b: biases.
+
+    Example:
+        >>> layer, x = RNN(2, 3), torch.ones(1, 5, 2)
+        >>> h, state = layer(x)
+        >>> torch.equal(h[:, -1], state[0])
+        True
     """
 
     blocks = 1  # parts of the cell that see input and state
@@ -115,13 +124,23 @@ class Recurrent(nn.Module):
 
 
 class RNN(Recurrent):
-    r"""The network of Elman (1990), :math:`h_t = \varphi(U h_{t-1} + V x_t + b)`.
+    r"""The simple recurrent network of Elman (1990).
+
+    .. math:: h_t = \varphi(U h_{t-1} + V x_t + b)
+
+    Equals ``torch.nn.RNN``.
 
     Args:
         inputs: numbers :math:`x_t` has.
         hidden: numbers :math:`h_t` has.
         phi: the activation function :math:`\varphi`.
         generator: source of the weights.
+
+    Example:
+        >>> layer = RNN(1, 1, phi=torch.relu)
+        >>> layer.U.data, layer.V.data = torch.tensor([[0.5]]), torch.tensor([[1.0]])
+        >>> layer(torch.ones(1, 3, 1))[0].flatten().tolist()
+        [1.0, 1.5, 1.75]
     """
 
     def __init__(
@@ -151,11 +170,19 @@ class LSTM(Recurrent):
     The state is :math:`(h_t, c_t)`; blocks of rows are :math:`i, f, \tilde c, o`, as in
     PyTorch.
 
+    Equals ``torch.nn.LSTM``.
+
     Args:
         inputs: numbers :math:`x_t` has.
         hidden: numbers :math:`h_t` has.
         forget_bias: first value of :math:`b_f`; the gate starts open.
         generator: source of the weights.
+
+    Example:
+        >>> zero, one = torch.zeros(1, 1), torch.ones(1, 1)
+        >>> _, (h, c) = LSTM(1, 1)(zero[None], state=(zero, one))
+        >>> round(c.item(), 4)  # the forget gate is sigmoid(1)
+        0.7311
     """
 
     blocks, states = 4, 2
@@ -185,6 +212,13 @@ class CoupledLSTM(LSTM):
     .. math:: c_t = f \odot c_{t-1} + (1 - f) \odot \tilde c
 
     Blocks of rows are :math:`f, \tilde c, o`.
+
+    Example:
+        >>> zero, one = torch.zeros(1, 1), torch.ones(1, 1)
+        >>> layer = CoupledLSTM(1, 1, forget_bias=0.0)
+        >>> _, (h, c) = layer(zero[None], state=(zero, one))
+        >>> c.item()  # half of the old cell, half of the candidate 0
+        0.5
     """
 
     blocks, forget = 3, 0
@@ -197,13 +231,19 @@ class CoupledLSTM(LSTM):
 
 
 class PeepholeLSTM(LSTM):
-    r"""An LSTM whose gates see the cell, each entry its own (Gers, Schmidhuber 2000).
+    r"""An LSTM whose gates also see the cell state (Gers, Schmidhuber 2000).
 
     To the sums of :math:`i` and :math:`f` is added :math:`p_{i,f} \odot c_{t-1}`, to that of
     :math:`o` :math:`p_o \odot c_t`.
 
     Attributes:
         p: the weights :math:`p_i, p_f, p_o`, 0 at first.
+
+    Example:
+        >>> layer, zero, one = PeepholeLSTM(1, 1), torch.zeros(1, 1), torch.ones(1, 1)
+        >>> layer.p.data[1] = -1.0  # then f = sigmoid(1 - c)
+        >>> layer(zero[None], state=(zero, one))[1][1].item()
+        0.5
     """
 
     def __init__(
@@ -235,6 +275,8 @@ class GRU(Recurrent):
     This is ``reset="after"``, the convention of PyTorch. With ``"before"``, that of Cho et
     al., the reset gate stands inside: :math:`U_h (r \odot h_{t-1})`, without :math:`d`.
 
+    Equals ``torch.nn.GRU`` if ``reset="after"``.
+
     Args:
         inputs: numbers :math:`x_t` has.
         hidden: numbers :math:`h_t` has.
@@ -243,6 +285,12 @@ class GRU(Recurrent):
 
     Attributes:
         d: the inner biases, 0 at first; none with ``"before"``.
+
+    Example:
+        >>> layer, zero, one = GRU(1, 1), torch.zeros(1, 1), torch.ones(1, 1)
+        >>> _ = layer.U.data.zero_()  # then u = 1/2, and the candidate is 0
+        >>> layer(zero[None], state=(one,))[0].item()
+        0.5
     """
 
     blocks = 3
@@ -275,11 +323,19 @@ class GRU(Recurrent):
 
 
 class Bidirectional(nn.Module):
-    """Two layers, one along the sequence and one against it, side by side.
+    """Two recurrent layers side by side, one of which reads from the end.
+
+    Equals ``torch.nn.LSTM`` with ``bidirectional=True``, if both are such layers.
 
     Args:
         along: reads from the first to the last.
         against: reads from the last to the first.
+
+    Example:
+        >>> both, x = Bidirectional(RNN(1, 2), RNN(1, 2)), torch.ones(1, 3, 1)
+        >>> h, _ = both(x)
+        >>> torch.equal(h[:, :, :2], both.along(x)[0])
+        True
     """
 
     def __init__(self, along: Recurrent, against: Recurrent) -> None:
@@ -297,7 +353,19 @@ class Bidirectional(nn.Module):
 
 
 class Stacked(nn.Module):
-    """Layers on top of each other: each reads the outputs of the one below."""
+    """Recurrent layers on top of each other: each reads the outputs of the one below.
+
+    Equals ``torch.nn.LSTM`` with ``num_layers``, if all are such layers.
+
+    Args:
+        layers: the lowest first.
+
+    Example:
+        >>> net = Stacked([RNN(1, 2), RNN(2, 3)])
+        >>> h, states = net(torch.ones(1, 4, 1))
+        >>> torch.equal(h[:, -1], states[1][0])
+        True
+    """
 
     def __init__(self, layers: Sequence[Recurrent | Bidirectional]) -> None:
         super().__init__()
@@ -318,7 +386,12 @@ class Stacked(nn.Module):
 def uniform(
     n: int, shape: tuple[int, ...], generator: Generator | None
 ) -> nn.Parameter:
-    r"""Draw weights uniformly between :math:`\pm 1 / \sqrt n`."""
+    r"""Draw weights uniformly between :math:`\pm 1 / \sqrt n`.
+
+    Example:
+        >>> bool((uniform(4, (100,), None).abs() <= 0.5).all())
+        True
+    """
     draws = torch.rand(shape, generator=generator)
     return nn.Parameter((2 * draws - 1) / n**0.5)
 
@@ -330,7 +403,21 @@ def check_run(
     state: tuple[Tensor, ...] | None,
     sizes: Sequence[int],
 ) -> None:
-    """Refuse sequences and a first state that do not fit; ``sizes`` are those of its parts."""
+    """Refuse sequences and a first state that do not fit a recurrent layer.
+
+    Args:
+        who: name of the layer, for the message.
+        x: the sequences.
+        inputs: numbers each time should have.
+        state: the first state, if there is one.
+        sizes: widths of the parts of the state.
+
+    Example:
+        >>> check_run("RNN", torch.zeros(2, 5), 3, None, [4])
+        Traceback (most recent call last):
+            ...
+        ValueError: RNN: x must have the axes (B, T, 3) ...; got shape (2, 5).
+    """
     check(
         x.ndim == 3 and x.shape[1] > 0 and x.shape[2] == inputs,
         f"{who}: x",
@@ -345,7 +432,12 @@ def check_run(
 def length_mask(
     lengths: Int[Tensor, "B"], T: int, who: str = "length_mask"
 ) -> Bool[Tensor, "B T"]:
-    """Return the mask of sequences: True where there is something to look at."""
+    """Return the mask of padded sequences: True where there is something to look at.
+
+    Example:
+        >>> length_mask(torch.tensor([1, 3]), 3).int().tolist()
+        [[1, 0, 0], [1, 1, 1]]
+    """
     kind, shape = lengths.dtype, tuple(lengths.shape)
     fraction = lengths.is_floating_point() or lengths.is_complex()
     whole = lengths.ndim == 1 and not fraction and kind != torch.bool
@@ -360,7 +452,13 @@ def length_mask(
 def reversed_within(
     x: Float[Tensor, "B T D"], lengths: Int[Tensor, "B"] | None = None
 ) -> Float[Tensor, "B T D"]:
-    """Turn each sequence around, within its length; the rest stays where it is."""
+    """Reverse each sequence within its length; the padding stays where it is.
+
+    Example:
+        >>> x = torch.tensor([[[1.0], [2.0], [3.0], [0.0]]])
+        >>> reversed_within(x, torch.tensor([3])).flatten().tolist()
+        [3.0, 2.0, 1.0, 0.0]
+    """
     if lengths is None:
         return x.flip(1)
     t = torch.arange(x.shape[1], device=x.device)

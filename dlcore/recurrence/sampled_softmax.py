@@ -24,7 +24,7 @@ __all__ = [
 
 
 class AliasSampler:
-    r"""A distribution over classes from which drawing costs the same for any number of them.
+    r"""A sampler of classes whose draws cost the same for any number of classes.
 
     Every class gets a cell of width :math:`1/C`, which holds at most one other class. To
     draw, choose a cell, then toss its coin (Walker 1977).
@@ -38,6 +38,10 @@ class AliasSampler:
         log_q: the log-probabilities :math:`\log q_c`.
         keep: the probability with which the draw from a cell is its own class.
         other: the other class of a cell.
+
+    Example:
+        >>> AliasSampler(torch.tensor([1.0, 3.0])).probabilities().tolist()
+        [0.25, 0.75]
     """
 
     def __init__(self, weights: Float[Tensor, "C"], power: float = 1.0) -> None:
@@ -88,10 +92,20 @@ class AliasSampler:
 def importance_weights(
     o: Float[Tensor, "*B k"], log_q: Float[Tensor, "*#B k"]
 ) -> Float[Tensor, "*B k"]:
-    r"""Return the weights :math:`\propto e^{o_i} / q_i` of draws, with the sum one.
+    r"""Return the normalised importance weights of draws from a noise distribution.
+
+    They are :math:`\propto e^{o_i} / q_i`, with the sum one.
 
     With them the mean of :math:`f` over the draws from :math:`q` estimates its mean under
     :math:`\operatorname{softmax}(o)`.
+
+    Args:
+        o: scores :math:`o_i` of the draws.
+        log_q: log-probabilities :math:`\log q_i` of the draws.
+
+    Example:
+        >>> importance_weights(torch.zeros(2), torch.tensor([0.25, 0.75]).log())
+        tensor([0.7500, 0.2500])
     """
     _check_draws("importance_weights", o)
     return torch.softmax(o - log_q, dim=-1)
@@ -100,12 +114,26 @@ def importance_weights(
 def importance_loss(
     o_y: Float[Tensor, "B"], o: Float[Tensor, "B k"], log_q: Float[Tensor, "#B k"]
 ) -> Float[Tensor, "B"]:
-    r"""Return :math:`\log \hat Z - o_y` with the estimate
-    :math:`\hat Z = \frac1k \sum_i e^{o_i} / q_i` of the normaliser.
+    r"""Return the cross-entropy with an estimate of the normaliser from draws.
+
+    It is :math:`\log \hat Z - o_y` with
+    :math:`\hat Z = \frac1k \sum_i e^{o_i} / q_i`.
 
     Its gradient is :math:`-\nabla o_y + \sum_i \omega_i \nabla o_i` with the weights of
     :func:`importance_weights` (Bengio and Senécal 2003).
-    """  # noqa: D205
+
+    Equals ``torch.nn.functional.cross_entropy`` if each class is drawn once, uniformly.
+
+    Args:
+        o_y: scores of the classes :math:`y`.
+        o: scores of the draws.
+        log_q: log-probabilities of the draws.
+
+    Example:
+        >>> log_q = torch.tensor([[0.5, 0.5]]).log()
+        >>> importance_loss(torch.zeros(1), torch.zeros(1, 2), log_q)  # log 2
+        tensor([0.6931])
+    """
     k = _check_draws("importance_loss", o, o_y)
     return torch.logsumexp(o - log_q, dim=-1) - log(k) - o_y
 
@@ -116,9 +144,9 @@ def anchored_loss(
     log_q: Float[Tensor, "#B k"],
     hit: Bool[Tensor, "B k"],
 ) -> Float[Tensor, "B"]:
-    r"""Return :math:`\log \hat Z - o_y` with the term of :math:`y` in :math:`\hat Z` for sure.
+    r"""Return the sampled cross-entropy in which the true class is always counted.
 
-    The draws estimate the other terms only,
+    It is :math:`\log \hat Z - o_y`, where the draws estimate the other terms only:
     :math:`\hat Z = e^{o_y} + \frac1k \sum_{c_i \ne y} e^{o_i} / q_i`. This is unbiased
     too, and never less than :math:`e^{o_y}`, so that the loss cannot fall below zero.
 
@@ -127,6 +155,11 @@ def anchored_loss(
         o: scores of the draws.
         log_q: log-probabilities of the draws.
         hit: where a draw is :math:`y` itself.
+
+    Example:
+        >>> log_q, hit = torch.tensor([[0.5]]).log(), torch.tensor([[False]])
+        >>> anchored_loss(torch.zeros(1), torch.zeros(1, 1), log_q, hit)  # log(1 + 2)
+        tensor([1.0986])
     """
     k = _check_draws("anchored_loss", o, o_y)
     rest = (o - log_q - log(k)).masked_fill(hit, -torch.inf)
@@ -137,9 +170,22 @@ def anchored_loss(
 def negative_sampling_loss(
     o_y: Float[Tensor, "B"], o: Float[Tensor, "B k"]
 ) -> Float[Tensor, "B"]:
-    r"""Return :math:`-\log \sigma(o_y) - \sum_i \log \sigma(-o_i)` (Mikolov et al. 2013).
+    r"""Return the loss of negative sampling (Mikolov et al. 2013).
+
+    .. math:: -\log \sigma(o_y) - \textstyle\sum_i \log \sigma(-o_i)
 
     Its optimum is :math:`o_c = \log \frac{p_c}{k\, q_c}`: no log-probability.
+
+    Equals ``torch.nn.functional.binary_cross_entropy_with_logits``, summed over
+    :math:`y` (label 1) and the draws (label 0).
+
+    Args:
+        o_y: scores of the classes :math:`y`.
+        o: scores of the draws.
+
+    Example:
+        >>> negative_sampling_loss(torch.zeros(1), torch.zeros(1, 2))  # 3 log 2
+        tensor([2.0794])
     """
     _check_draws("negative_sampling_loss", o, o_y)
     return -logsigmoid(o_y) - logsigmoid(-o).sum(-1)
@@ -157,6 +203,17 @@ def nce_loss(
     says *data* with the log-odds :math:`s_c = o_c - \log(k\, q_c)`, and the loss is
     :math:`-\log \sigma(s_y) - \sum_i \log \sigma(-s_i)`. Its optimum is
     :math:`o_c = \log p_c`.
+
+    Args:
+        o_y: scores of the classes :math:`y`.
+        log_q_y: log-probabilities of these classes under the noise.
+        o: scores of the draws.
+        log_q: log-probabilities of the draws.
+
+    Example:
+        >>> half = torch.tensor([0.5]).log()
+        >>> nce_loss(half, half, half[None], half[None])  # all log-odds 0: 2 log 2
+        tensor([1.3863])
     """
     k = _check_draws("nce_loss", o, o_y)
     return negative_sampling_loss(o_y - log_q_y - log(k), o - log_q - log(k))

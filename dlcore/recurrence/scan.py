@@ -22,7 +22,15 @@ Steps: TypeAlias = Float[Tensor, "B T D"] | Complex[Tensor, "B T D"]
 
 
 def scan_loop(a: Steps, b: Steps) -> Steps:
-    """Return all :math:`z_t`, from :math:`z_0 = 0`, step by step: the specification."""
+    r"""Solve a linear recurrence step by step, as the specification of :func:`scan`.
+
+    .. math:: z_t = a_t z_{t-1} + b_t, \qquad z_0 = 0
+
+    Example:
+        >>> a, b = torch.full((1, 3, 1), 0.5), torch.ones(1, 3, 1)
+        >>> scan_loop(a, b).flatten().tolist()
+        [1.0, 1.5, 1.75]
+    """
     a, b = _check_steps("scan_loop", a, b)
     z, all_z = torch.zeros_like(b[:, 0]), []
     for a_t, b_t in zip(a.unbind(1), b.unbind(1), strict=True):
@@ -32,11 +40,19 @@ def scan_loop(a: Steps, b: Steps) -> Steps:
 
 
 def scan_doubling(a: Steps, b: Steps) -> tuple[Steps, int]:
-    r"""Return all :math:`z_t`, and the number of rounds :math:`\lceil \log_2 T \rceil`.
+    r"""Solve a linear recurrence in parallel by doubling, and count the rounds.
+
+    These are :math:`\lceil \log_2 T \rceil`.
 
     In each round every step is joined with the one that ends where it begins, and reaches
     twice as far back (Hillis and Steele 1986). A round is one operation on all steps at
     once; together they do :math:`T \log_2 T` joins.
+
+    Example:
+        >>> a, b = torch.full((1, 5, 1), 0.5), torch.ones(1, 5, 1)
+        >>> z, rounds = scan_doubling(a, b)
+        >>> z.flatten().tolist(), rounds
+        ([1.0, 1.5, 1.75, 1.875, 1.9375], 3)
     """
     a, b = _check_steps("scan_doubling", a, b)
     reach, rounds = 1, 0
@@ -49,7 +65,9 @@ def scan_doubling(a: Steps, b: Steps) -> tuple[Steps, int]:
 
 
 def scan(a: Steps, b: Steps) -> Steps:
-    r"""Return all :math:`z_t` with about :math:`2T` joins in :math:`2 \log_2 T` rounds.
+    r"""Solve a linear recurrence in parallel, with a gradient that is one too.
+
+    All :math:`z_t` take about :math:`2T` joins in :math:`2 \log_2 T` rounds.
 
     Neighbours are joined, the recurrence of the half as many pairs is solved in the same
     way, and the steps between follow from it (Blelloch 1990). The gradient runs the
@@ -60,9 +78,16 @@ def scan(a: Steps, b: Steps) -> Steps:
         \partial J / \partial b_t &= g_t, \qquad
         \partial J / \partial a_t = g_t\, \bar z_{t-1} .
 
+    Equals ``scipy.signal.lfilter`` if all factors are the same.
+
     Args:
         a: factors; real or complex.
         b: what is added.
+
+    Example:
+        >>> a, b = torch.full((1, 3, 1), 2.0), torch.ones(1, 3, 1)
+        >>> scan(a, b).flatten().tolist()
+        [1.0, 3.0, 7.0]
     """
     a, b = _check_steps("scan", a, b)
     z: Tensor = _Scan.apply(a, b)  # type: ignore[no-untyped-call]

@@ -26,13 +26,18 @@ __all__ = ["AdditiveAttention", "Memory", "Seq2Seq"]
 
 
 class Memory(NamedTuple):
-    """What a decoder looks back at.
+    """The states of an encoder that a decoder looks back at.
 
     Attributes:
         h: the states, 0 where the decoder may not look; without attention there is one
             place, and the thought vector stands in it.
         keys: the part :math:`U h_j` of the scores.
         mask: where it may look.
+
+    Example:
+        >>> h, mask = torch.ones(1, 2, 3), torch.tensor([[True, False]])
+        >>> AdditiveAttention(2, 3, 4).remember(h, mask).h.tolist()
+        [[[1.0, 1.0, 1.0], [0.0, 0.0, 0.0]]]
     """
 
     h: Float[Tensor, "B T H"]
@@ -41,7 +46,7 @@ class Memory(NamedTuple):
 
 
 class AdditiveAttention(nn.Module):
-    r"""Attention of a decoder to the states of an encoder (Bahdanau, Cho, Bengio 2015).
+    r"""Additive attention of a decoder to an encoder (Bahdanau, Cho, Bengio 2015).
 
     .. math::
         e_{ij} &= v^\top \tanh(W s_{i-1} + U h_j) \\
@@ -55,6 +60,13 @@ class AdditiveAttention(nn.Module):
         states: numbers :math:`h_j` has.
         width: numbers inside the tanh.
         generator: source of the weights.
+
+    Example:
+        >>> attention = AdditiveAttention(1, 1, 4)
+        >>> _ = attention.v.data.zero_()  # equal scores: the context is the mean
+        >>> memory = attention.remember(torch.tensor([[[2.0], [4.0]]]))
+        >>> attention(torch.ones(1, 1), memory)[0].item()
+        3.0
     """
 
     def __init__(
@@ -97,7 +109,7 @@ class AdditiveAttention(nn.Module):
 
 
 class Seq2Seq(nn.Module):
-    r"""An encoder and a decoder with a context vector.
+    r"""A recurrent encoder and decoder, with or without attention.
 
     .. math::
         \vec h_j, \overleftarrow h_j &\text{ from both directions}, \quad
@@ -117,6 +129,12 @@ class Seq2Seq(nn.Module):
         attention: whether the decoder may look back.
         kind: the cell of encoder and decoder.
         generator: source of the weights.
+
+    Example:
+        >>> x, y = torch.tensor([[1, 2, 3]]), torch.tensor([[0, 4]])
+        >>> scores, a = Seq2Seq(sources=5, targets=5, hidden=4)(x, y)
+        >>> torch.allclose(a.sum(dim=2), torch.ones(1, 2))  # attention weights
+        True
     """
 
     def __init__(

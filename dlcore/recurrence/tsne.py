@@ -27,7 +27,16 @@ __all__ = [
 
 
 def squared_distances(X: Float[ndarray, "s n"]) -> Float[ndarray, "s s"]:
-    r"""Return all :math:`\|x_i - x_j\|^2`; exactly zero on the diagonal."""
+    r"""Return the squared distances between all pairs of points.
+
+    They are :math:`\|x_i - x_j\|^2`, exactly zero on the diagonal.
+
+    Equals ``scipy.spatial.distance.cdist`` with the metric ``"sqeuclidean"``.
+
+    Example:
+        >>> squared_distances(np.array([[0.0, 0.0], [3.0, 4.0]])).tolist()
+        [[0.0, 25.0], [25.0, 0.0]]
+    """
     squares = (X**2).sum(axis=1)
     d2 = squares[:, None] + squares - 2 * X @ X.T
     np.fill_diagonal(d2, 0)
@@ -37,11 +46,17 @@ def squared_distances(X: Float[ndarray, "s n"]) -> Float[ndarray, "s s"]:
 def conditional(
     d2: Float[ndarray, "s s"], beta: Float[ndarray, "s"]
 ) -> Float[ndarray, "s s"]:
-    r"""Return :math:`p_{j|i} \propto e^{-\beta_i d_{ij}^2}` for :math:`j \ne i`.
+    r"""Return the probabilities with which each point chooses another as its neighbour.
+
+    They are :math:`p_{j|i} \propto e^{-\beta_i d_{ij}^2}` for :math:`j \ne i`.
 
     Args:
         d2: squared distances.
         beta: :math:`1 / (2 \sigma_i^2)`, one per point.
+
+    Example:
+        >>> conditional(1 - np.eye(3), np.ones(3)).tolist()  # all equally far
+        [[0.0, 0.5, 0.5], [0.5, 0.0, 0.5], [0.5, 0.5, 0.0]]
     """
     away = np.where(np.eye(len(d2), dtype=bool), np.inf, d2)
     nearest = away.min(axis=1, keepdims=True)  # divides out, and nothing vanishes
@@ -50,7 +65,15 @@ def conditional(
 
 
 def perplexity(p: Float[ndarray, "s k"]) -> Float[ndarray, "s"]:
-    r"""Return :math:`e^{H(p_i)}` for each row: how many neighbours it has, in effect."""
+    r"""Return the perplexity of each row: the number of neighbours it has, in effect.
+
+    .. math:: e^{H(p_i)}
+
+    Example:
+        >>> p = np.array([[0.25, 0.25, 0.25, 0.25], [1.0, 0.0, 0.0, 0.0]])
+        >>> perplexity(p).round(6).tolist()
+        [4.0, 1.0]
+    """
     logs = np.log(p, out=np.zeros_like(p), where=p > 0)
     return np.exp(-(p * logs).sum(axis=1))
 
@@ -58,12 +81,19 @@ def perplexity(p: Float[ndarray, "s k"]) -> Float[ndarray, "s"]:
 def bandwidths(
     d2: Float[ndarray, "s s"], target: float, rounds: int = 100
 ) -> Float[ndarray, "s"]:
-    r"""Find :math:`\beta_i` with which every point has the given perplexity, by bisection.
+    r"""Find the bandwidth with which each point has a given perplexity, by bisection.
+
+    The result are :math:`\beta_i = 1 / (2 \sigma_i^2)`.
 
     Args:
         d2: squared distances.
         target: the perplexity.
         rounds: of halving an interval for :math:`\log \beta_i`.
+
+    Example:
+        >>> d2 = squared_distances(np.array([[0.0], [1.0], [3.0], [7.0]]))
+        >>> perplexity(conditional(d2, bandwidths(d2, 2.0))).round(6).tolist()
+        [2.0, 2.0, 2.0, 2.0]
     """
     s = len(d2)
     check(
@@ -91,7 +121,19 @@ def bandwidths(
 
 
 def similarities(X: Float[ndarray, "s n"], target: float) -> Float[ndarray, "s s"]:
-    r"""Return :math:`p_{ij} = (p_{j|i} + p_{i|j}) / 2s`: symmetric, with sum one."""
+    r"""Return the symmetric similarities of points that t-SNE preserves.
+
+    They are :math:`p_{ij} = (p_{j|i} + p_{i|j}) / 2s`, with sum one.
+
+    Args:
+        X: points as rows.
+        target: the perplexity.
+
+    Example:
+        >>> P = similarities(np.array([[0.0], [1.0], [3.0], [7.0]]), 2.0)
+        >>> round(float(P.sum()), 6), bool(np.allclose(P, P.T))
+        (1.0, True)
+    """
     check_data("t-SNE", X)
     d2 = squared_distances(X)
     p = conditional(d2, bandwidths(d2, target))
@@ -101,7 +143,7 @@ def similarities(X: Float[ndarray, "s n"], target: float) -> Float[ndarray, "s s
 def divergence(
     P: Float[ndarray, "s s"], Z: Float[ndarray, "s m"]
 ) -> tuple[float, Float[ndarray, "s m"]]:
-    r"""Return the cost of a map, and its gradient.
+    r"""Return the cost of a t-SNE map, a Kullback–Leibler divergence, and its gradient.
 
     .. math::
         w_{ij} &= (1 + \|z_i - z_j\|^2)^{-1}, \quad w_{ii} = 0 \\
@@ -109,9 +151,16 @@ def divergence(
         J &= \textstyle\sum_{i \ne j} p_{ij} \log (p_{ij} / q_{ij}) \\
         \nabla_{z_i} J &= 4 \textstyle\sum_j (p_{ij} - q_{ij})\, w_{ij}\, (z_i - z_j)
 
+    Equals ``sklearn.manifold._t_sne._kl_divergence``.
+
     Args:
         P: symmetric similarities with sum one, zero on the diagonal.
         Z: the map, points as rows.
+
+    Example:
+        >>> P = np.array([[0.0, 0.5], [0.5, 0.0]])  # two points are neighbours anywhere
+        >>> divergence(P, np.array([[0.0], [3.0]]))[0]
+        0.0
     """
     check(
         P.shape == (len(Z), len(Z)),
@@ -133,17 +182,37 @@ def gradient(
     w: Float[ndarray, "s s"],
     Z: Float[ndarray, "s m"],
 ) -> Float[ndarray, "s m"]:
-    r"""Return :math:`4 \sum_j F_{ij} (z_i - z_j)` with :math:`F = (P - Q) \odot w`."""
+    r"""Return the gradient of the t-SNE cost, given the similarities of data and map.
+
+    It is :math:`4 \sum_j F_{ij} (z_i - z_j)` with :math:`F = (P - Q) \odot w`.
+
+    Args:
+        P: similarities of the data.
+        Q: similarities in the map.
+        w: the weights :math:`w_{ij}` of :func:`divergence`.
+        Z: the map, points as rows.
+
+    Example:
+        >>> P, Z = np.array([[0.0, 0.5], [0.5, 0.0]]), np.array([[0.0], [1.0]])
+        >>> gradient(P, np.zeros((2, 2)), np.ones((2, 2)), Z).tolist()
+        [[-2.0], [2.0]]
+    """
     F = (P - Q) * w
     return 4 * (F.sum(axis=1, keepdims=True) * Z - F @ Z)
 
 
 class Map(NamedTuple):
-    """What :func:`tsne` returns.
+    """A map made by :func:`tsne`, and its cost.
 
     Attributes:
         Z: the map, points as rows.
         cost: the divergence at the end.
+
+    Example:
+        >>> X = np.arange(8.0)[:, None] ** 2
+        >>> found = tsne(X, 3.0, np.random.default_rng(0), steps=20)
+        >>> bool(np.allclose(found.Z.mean(axis=0), 0)), found.cost > 0
+        (True, True)
     """
 
     Z: Float[ndarray, "s m"]
@@ -160,7 +229,7 @@ def tsne(
     factor: float = 12.0,
     m: int = 2,
 ) -> Map:
-    r"""Draw a map of points by gradient descent with momentum.
+    r"""Draw a map of points in which near points stay near, by gradient descent.
 
     For the first steps all :math:`p_{ij}` are multiplied by a factor ("early
     exaggeration"), so that neighbours find each other while the map is small. Each
@@ -176,6 +245,13 @@ def tsne(
         early: number of steps with exaggeration.
         factor: of the exaggeration.
         m: dimensions of the map.
+
+    Example:
+        >>> X = np.concatenate([np.arange(5.0), 100 + np.arange(5.0)])[:, None]
+        >>> Z = tsne(X, 3.0, np.random.default_rng(0)).Z
+        >>> near = (squared_distances(Z) + 1e9 * np.eye(10)).argmin(axis=1)
+        >>> (near // 5).tolist()  # the group of each point's neighbour in the map
+        [0, 0, 0, 0, 0, 1, 1, 1, 1, 1]
     """
     check_whole("tsne: steps", steps, 1)
     check_whole("tsne: early", early, 0)

@@ -12,7 +12,7 @@ __all__ = ["Vocabulary", "check_indices", "check_tokens"]
 
 
 class Vocabulary:
-    """A list of tokens; the index of a token is its place in the list.
+    """A list of tokens, which maps each token to its place in the list and back.
 
     Characters are tokens too: ``Vocabulary("abc").encode("cab")`` is ``[2, 0, 1]``.
 
@@ -23,6 +23,11 @@ class Vocabulary:
 
     Attributes:
         tokens: the list.
+
+    Example:
+        >>> letters = Vocabulary.of("banana")
+        >>> letters.tokens, letters.encode("nab").tolist()
+        (('a', 'n', 'b'), [1, 0, 2])
     """
 
     def __init__(self, tokens: Iterable[str], unknown: str | None = None) -> None:
@@ -104,7 +109,14 @@ class Vocabulary:
 
 
 def check_indices(what: str, x: Tensor, count: int) -> None:
-    """Refuse what is no index into a table of so many rows."""
+    """Refuse tensors that are not indices into a table of ``count`` rows.
+
+    Example:
+        >>> check_indices("tokens", torch.tensor([0, 3]), 3)
+        Traceback (most recent call last):
+            ...
+        ValueError: tokens must lie between 0 and 2, the rows of the table; got 3.
+    """
     check(x.dtype == torch.long, what, "be whole numbers (torch.long)", x.dtype)
     if x.numel():
         low, high = int(x.min()), int(x.max())
@@ -114,7 +126,20 @@ def check_indices(what: str, x: Tensor, count: int) -> None:
 
 
 def check_tokens(what: str, x: Tensor, count: int, rows: int | None = None) -> None:
-    """Refuse what is no batch of sequences of tokens, of which there are so many."""
+    """Refuse tensors that are not a batch of sequences of tokens.
+
+    Args:
+        what: name of the tensor, for the message.
+        x: the sequences, as rows.
+        count: number of different tokens.
+        rows: how many sequences there should be; without it, any number.
+
+    Example:
+        >>> check_tokens("x", torch.tensor([0, 1]), 3)
+        Traceback (most recent call last):
+            ...
+        ValueError: x must have the axes (B, T) with T > 0; got shape (2,).
+    """
     check(
         x.ndim == 2 and x.shape[1] > 0 and rows in (None, len(x)),
         what,
