@@ -11,18 +11,27 @@ from dlcore.transformers.linear import Linear
 
 __all__ = ["Heads", "MultiHeadAttention", "attend", "causal_mask", "masked_softmax"]
 
+#: Queries, keys or values of all heads, with the axes (B, heads, T, width of a head).
 Heads: TypeAlias = Float[Tensor, "B h _ d"]
 
 
 def masked_softmax(
     S: Float[Tensor, "*batch Tq Tk"], mask: Bool[Tensor, "*#batch #Tq Tk"] | None
 ) -> Float[Tensor, "*batch Tq Tk"]:
-    r"""Return weights :math:`A = \operatorname{softmax}(S)` over what the mask lets see.
+    r"""Return the softmax of scores over the positions that a mask lets see.
+
+    .. math:: A = \operatorname{softmax}(S)
 
     Args:
         S: a row of scores for each query.
         mask: True where a query may look. A query that may look nowhere has weights 0, as
             in PyTorch.
+
+    Example:
+        >>> S = torch.tensor([[0.0, 0.0, 5.0]])
+        >>> mask = torch.tensor([[True, True, False]])
+        >>> masked_softmax(S, mask).tolist()
+        [[0.5, 0.5, 0.0]]
     """
     if mask is None:
         return S.softmax(dim=-1)
@@ -38,9 +47,11 @@ def attend(
     V: Float[Tensor, "*batch Tk d_v"],
     mask: Bool[Tensor, "*#batch #Tq Tk"] | None = None,
 ) -> tuple[Float[Tensor, "*batch Tq d_v"], Float[Tensor, "*batch Tq Tk"]]:
-    r"""Scaled dot-product attention (Vaswani et al. 2017, eq. 1).
+    r"""Return scaled dot-product attention, and its weights (Vaswani et al. 2017).
 
     .. math:: A = \operatorname{softmax}(Q K^\top / \sqrt{d_k}), \qquad Y = A V
+
+    Equals ``torch.nn.functional.scaled_dot_product_attention``.
 
     Args:
         Q: queries.
@@ -50,6 +61,12 @@ def attend(
 
     Returns:
         ``(Y, A)``; a row of ``A`` has the sum 1, or 0 where the query may look nowhere.
+
+    Example:
+        >>> Q, K, V = torch.zeros(1, 1), torch.ones(2, 1), torch.tensor([[2.0], [4.0]])
+        >>> Y, A = attend(Q, K, V)  # equal scores: the mean of the values
+        >>> Y.tolist(), A.tolist()
+        ([[3.0]], [[0.5, 0.5]])
     """
     sizes = f"{tuple(Q.shape)}, {tuple(K.shape)} and {tuple(V.shape)}"
     check(
@@ -66,11 +83,15 @@ def attend(
 
 
 def causal_mask(T: int, past: int = 0) -> Bool[Tensor, "T S"]:
-    """Return the mask that hides the future: row t sees the times up to t.
+    """Return the mask that hides the future: query t sees the keys up to t.
 
     Args:
         T: number of queries.
         past: number of keys before the first query; all queries see them.
+
+    Example:
+        >>> causal_mask(3).int().tolist()
+        [[1, 0, 0], [1, 1, 0], [1, 1, 1]]
     """
     check_whole("causal_mask: T", T, 1)
     check_whole("causal_mask: past", past, 0)
@@ -91,7 +112,7 @@ def _check_mask(who: str, mask: Tensor, shape: torch.Size) -> None:
 
 
 class MultiHeadAttention(nn.Module):
-    r"""Several attentions side by side (Vaswani et al. 2017, sec. 3.2.2).
+    r"""Multi-head attention: several attentions side by side (Vaswani et al. 2017).
 
     .. math::
         H_i &= \operatorname{attend}(X W^Q_i, Z W^K_i, Z W^V_i), \quad i = 1, \dots, h, \\
@@ -99,11 +120,19 @@ class MultiHeadAttention(nn.Module):
 
     The projections of all heads are one matrix, whose output is cut into :math:`h` parts.
 
+    Equals ``torch.nn.MultiheadAttention``.
+
     Args:
         d_model: width of the inputs and of the output.
         num_heads: number of heads :math:`h`; divides ``d_model``.
         bias: whether the four projections add one.
         generator: source of the weights.
+
+    Example:
+        >>> X = torch.ones(1, 4, 6)  # equal keys get equal weights
+        >>> Y, A = MultiHeadAttention(d_model=6, num_heads=2)(X, X)
+        >>> A[0, 0, 0].detach()
+        tensor([0.2500, 0.2500, 0.2500, 0.2500])
     """
 
     def __init__(

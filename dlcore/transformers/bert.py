@@ -26,15 +26,20 @@ __all__ = [
     "pack",
 ]
 
-IGNORED = -100  # target of a token that is not to be predicted; as in PyTorch
+#: Target of a token that is not to be predicted; as in PyTorch.
+IGNORED = -100
 
 
 class Packed(NamedTuple):
-    """One or two texts in a row.
+    """One or two texts as one sequence of tokens, with the segment of each token.
 
     Attributes:
         tokens: ``[CLS] first [SEP]``, and ``second [SEP]`` if there is one.
         segments: 0 for the first part, 1 for the second.
+
+    Example:
+        >>> pack(["sea"], ["sky", "."]).segments
+        [0, 0, 0, 1, 1, 1]
     """
 
     tokens: list[str]
@@ -42,7 +47,12 @@ class Packed(NamedTuple):
 
 
 def pack(first: Sequence[str], second: Sequence[str] | None = None) -> Packed:
-    """Set tokens of one or two texts between the special ones."""
+    """Join the tokens of one or two texts, with ``[CLS]`` before and ``[SEP]`` behind.
+
+    Example:
+        >>> pack(["sea"], ["sky", "."]).tokens
+        ['[CLS]', 'sea', '[SEP]', 'sky', '.', '[SEP]']
+    """
     one = [CLASS, *first, SEPARATOR]
     two = [] if second is None else [*second, SEPARATOR]
     return Packed(one + two, [0] * len(one) + [1] * len(two))
@@ -58,7 +68,7 @@ def hide(
     masked: float = 0.8,
     swapped: float = 0.1,
 ) -> tuple[Int64[Tensor, "B T"], Int64[Tensor, "B T"]]:
-    """Choose tokens to be predicted, and hide most of them.
+    """Choose the tokens of a masked language model to be predicted, and hide most.
 
     Each token that may be chosen is chosen with the probability ``rate``. A chosen token
     becomes the mask, or another token at random, or stays as it is.
@@ -76,6 +86,13 @@ def hide(
     Returns:
         What the network sees, and what it has to say: the tokens at the chosen places,
         :data:`IGNORED` elsewhere.
+
+    Example:
+        >>> x, may = torch.tensor([[5, 6, 7]]), torch.tensor([[False, True, True]])
+        >>> options = {"rate": 1.0, "masked": 1.0, "swapped": 0.0}
+        >>> seen, said = hide(x, may, 9, (5, 8), torch.Generator(), **options)
+        >>> seen.tolist(), said.tolist()
+        ([[5, 9, 9]], [[-100, 6, 7]])
     """
     check_between("hide: rate", rate, 0, 1)
     ok = min(masked, swapped) >= 0 and masked + swapped <= 1 + 1e-9
@@ -95,12 +112,19 @@ def hide(
 
 
 class BERT(LanguageModel):
-    r"""An encoder of one or two texts.
+    r"""A bidirectional transformer encoder of one or two texts (Devlin et al. 2019).
 
     A token enters as :math:`e + p_t + s`: itself, its place, and its part of the pair, all
     learned. Every token may look at every other one, before and after it. Norms stand
     first; in the paper they stand after. Arguments are those of
     :class:`~dlcore.transformers.language_model.LanguageModel`.
+
+    Example:
+        >>> net = BERT(9, 4, d_model=8, num_heads=2, num_layers=1)
+        >>> x = torch.tensor([[1, 2, 0]])
+        >>> short = net(x, lengths=torch.tensor([2]))[:, :2]
+        >>> torch.allclose(short, net(x[:, :2]), atol=1e-5)  # padding is not looked at
+        True
     """
 
     def extend(self, generator: Generator | None) -> None:
@@ -132,11 +156,18 @@ class BERT(LanguageModel):
 
 
 class MaskedHead(nn.Module):
-    r"""Scores of the word in a hole: :math:`E\, \operatorname{norm}(\varphi(Wx + b)) + c`.
+    r"""The head of a masked language model: logits of the word at each position.
+
+    .. math:: E\, \operatorname{norm}(\varphi(Wx + b)) + c
 
     Args:
         bert: the encoder, whose embeddings :math:`E` are used again.
         generator: source of the weights.
+
+    Example:
+        >>> bert = BERT(9, 4, d_model=8, num_heads=2, num_layers=1)
+        >>> MaskedHead(bert).E is bert.embed.E
+        True
     """
 
     def __init__(self, bert: BERT, generator: Generator | None = None) -> None:
@@ -154,10 +185,16 @@ class MaskedHead(nn.Module):
 
 
 class ClassHead(Linear):
-    """Scores of the class of a text, from the state at its first token, ``[CLS]``.
+    """Logits of the class of a text, from the state at its first token, ``[CLS]``.
 
     Next-sentence prediction, sentiment and other questions about a whole text differ only
     in their classes. To ask about each token, put a ``Linear`` on all states.
+
+    Example:
+        >>> head, X = ClassHead(1, 1, bias=False), torch.tensor([[[2.0], [7.0]]])
+        >>> head.weight.data = torch.tensor([[3.0]])
+        >>> head(X).tolist()
+        [[6.0]]
     """
 
     def forward(self, X: Float[Tensor, "B T D"]) -> Float[Tensor, "B C"]:
@@ -166,11 +203,16 @@ class ClassHead(Linear):
 
 
 class SpanHead(Linear):
-    """Scores of the start and of the end of an answer, at every token.
+    """Logits of the start and of the end of an answer, at every token.
 
     Args:
         d_model: width of a state.
         generator: source of the weights.
+
+    Example:
+        >>> X, may = torch.ones(1, 2, 4), torch.tensor([[True, False]])
+        >>> SpanHead(4)(X, may).isfinite().tolist()
+        [[[True, True], [False, False]]]
     """
 
     def __init__(self, d_model: int, generator: Generator | None = None) -> None:
@@ -189,11 +231,18 @@ class SpanHead(Linear):
 def best_span(
     scores: Float[Tensor, "B T 2"], longest: int | None = None
 ) -> Int64[Tensor, "B 2"]:
-    r"""Return start and end :math:`i \le j` with the largest sum of scores.
+    r"""Return the start and end of the answer with the largest sum of logits.
+
+    The start :math:`i` is not behind the end :math:`j`.
 
     Args:
         scores: of the start and of the end at every token.
         longest: tokens of an answer at most; without it, all lengths are allowed.
+
+    Example:
+        >>> start, end = torch.tensor([0.0, 5.0, 0.0]), torch.tensor([9.0, 1.0, 6.0])
+        >>> best_span(torch.stack([start, end], dim=1)[None]).tolist()
+        [[1, 2]]
     """
     T = scores.shape[1]
     if longest is not None:

@@ -12,19 +12,29 @@ from dlcore.transformers.linear import Linear
 
 __all__ = ["Block", "Cache", "FeedForward", "KeysValues", "Stack", "Stream"]
 
+#: The residual stream: a vector for each token, with the axes (B, T, D).
 Stream: TypeAlias = Float[Tensor, "B T D"]
+#: Keys and values of an attention, of all its heads.
 KeysValues: TypeAlias = tuple[Heads, Heads]
+#: What a model keeps while it writes: keys and values of all layers.
 Cache: TypeAlias = tuple[Tensor, ...]
 
 
 class FeedForward(nn.Sequential):
-    r"""The same small network at every place, :math:`W_2\, \varphi(W_1 x + b_1) + b_2`.
+    r"""A network of two linear layers, applied to each token by itself.
+
+    .. math:: W_2\, \varphi(W_1 x + b_1) + b_2
 
     Args:
         d_model: width of a token.
         d_ff: number of hidden units.
         phi: the activation function.
         generator: source of the weights.
+
+    Example:
+        >>> net = FeedForward(d_model=4, d_ff=16)
+        >>> sum(p.numel() for p in net.parameters())  # 2 · 4 · 16 + 16 + 4
+        148
     """
 
     def __init__(
@@ -44,7 +54,9 @@ class FeedForward(nn.Sequential):
 
 
 class Block(nn.Module):
-    r"""A layer of a transformer: sublayers :math:`f`, each with a shortcut and a norm.
+    r"""A transformer layer: attention and a network, each with a shortcut and a norm.
+
+    With the sublayers :math:`f`,
 
     .. math::
         x &\leftarrow \operatorname{norm}(x + f(x)) && \text{after (2017)} \\
@@ -52,6 +64,9 @@ class Block(nn.Module):
 
     The sublayers are self-attention, then, in a decoder, attention to a memory, then a
     network at every place.
+
+    Equals ``torch.nn.TransformerEncoderLayer``. Equals
+    ``torch.nn.TransformerDecoderLayer`` if ``cross=True``.
 
     Args:
         d_model: width of a token.
@@ -62,6 +77,11 @@ class Block(nn.Module):
         dropout: probability of dropping, on what a sublayer adds.
         phi: the activation function of the network.
         generator: source of the weights.
+
+    Example:
+        >>> block = Block(d_model=8, num_heads=2)
+        >>> sum(p.numel() for p in block.parameters())  # 12 · 8² + 13 · 8
+        872
     """
 
     def __init__(
@@ -181,11 +201,20 @@ class Block(nn.Module):
 
 
 class Stack(nn.Module):
-    """Layers one behind the other.
+    """Transformer layers one behind the other.
+
+    Equals ``torch.nn.TransformerEncoder``. Equals ``torch.nn.TransformerDecoder`` if
+    its layers have ``cross=True``.
 
     Args:
         num_layers: how many; with norms first, one more norm follows the last.
         layer: makes one of them.
+
+    Example:
+        >>> stack, x = Stack(2, lambda: Block(4, 2)), torch.arange(4.0).view(1, 1, 4)
+        >>> y, cache = stack.step(x, stack.begin(1))
+        >>> torch.allclose(y, stack(x), atol=1e-5)
+        True
     """
 
     def __init__(self, num_layers: int, layer: Callable[[], Block]) -> None:

@@ -12,11 +12,19 @@ __all__ = ["GPT"]
 
 
 class GPT(LanguageModel):
-    r"""A decoder-only transformer (Radford et al. 2018, with the norms of 2019).
+    r"""A decoder-only transformer, which predicts the next token (Radford et al. 2018).
+
+    Norms stand first, as in GPT-2 (2019).
 
     A token enters as :math:`e + p_t`, both learned; :math:`N` layers follow, a norm, and
     scores :math:`E x`, with the embeddings again. Arguments are those of
     :class:`~dlcore.transformers.language_model.LanguageModel`.
+
+    Example:
+        >>> net = GPT(9, 4, d_model=8, num_heads=2, num_layers=1)
+        >>> one, other = net(torch.tensor([[1, 2, 3]])), net(torch.tensor([[1, 2, 7]]))
+        >>> torch.allclose(one[:, :2], other[:, :2], atol=1e-5)  # the future is hidden
+        True
     """
 
     @torch.no_grad()

@@ -26,25 +26,46 @@ __all__ = [
 
 
 def gaussian(u: Float[ndarray, "*n"]) -> Float[ndarray, "*n"]:
-    r"""Return :math:`e^{-u^2/2}`, up to a constant the density of a Gaussian."""
+    r"""Return the Gaussian kernel :math:`e^{-u^2/2}`, which reaches everywhere.
+
+    Example:
+        >>> gaussian(np.array([0.0, 1.0, 2.0])).round(4).tolist()
+        [1.0, 0.6065, 0.1353]
+    """
     return np.exp(-(u**2) / 2)
 
 
 def boxcar(u: Float[ndarray, "*n"]) -> Float[ndarray, "*n"]:
-    r"""Return 1 within the distance 1, and 0 beyond."""
+    r"""Return the boxcar kernel: 1 within the distance 1, and 0 beyond.
+
+    Example:
+        >>> boxcar(np.array([0.5, 1.0, 1.5])).tolist()
+        [1.0, 1.0, 0.0]
+    """
     return np.where(np.abs(u) <= 1, 1.0, 0.0)
 
 
 def triangular(u: Float[ndarray, "*n"]) -> Float[ndarray, "*n"]:
-    r"""Return :math:`\max(0, 1 - |u|)`."""
+    r"""Return the triangular kernel :math:`\max(0, 1 - |u|)`.
+
+    Example:
+        >>> triangular(np.array([0.0, 0.25, 1.5])).tolist()
+        [1.0, 0.75, 0.0]
+    """
     return np.maximum(0, 1 - np.abs(u))
 
 
 def epanechnikov(u: Float[ndarray, "*n"]) -> Float[ndarray, "*n"]:
-    r"""Return :math:`\tfrac34 \max(0, 1 - u^2)` (Epanechnikov 1969)."""
+    r"""Return the kernel :math:`\tfrac34 \max(0, 1 - u^2)` of Epanechnikov (1969).
+
+    Example:
+        >>> epanechnikov(np.array([0.0, 0.5, 1.0])).tolist()
+        [0.75, 0.5625, 0.0]
+    """
     return 0.75 * np.maximum(0, 1 - u**2)
 
 
+#: The kernels by name.
 KERNELS: dict[str, Callable[[ndarray], ndarray]] = {
     "Gaussian": gaussian,
     "boxcar": boxcar,
@@ -59,7 +80,11 @@ def weights(
     width: float | Float[ndarray, "n"],
     kernel: str = "Gaussian",
 ) -> Float[ndarray, "m s"]:
-    r"""Return the weights :math:`\alpha_i(q)`, a row for each query, with the sum 1.
+    r"""Return the weight of each key for each query in kernel regression.
+
+    A row holds the weights :math:`\alpha_i(q)` of a query, with the sum 1.
+
+    Equals ``sklearn.neighbors.KernelDensity`` of each key alone, over the sum of all.
 
     Args:
         queries: points to predict at.
@@ -69,6 +94,11 @@ def weights(
 
     Returns:
         Weights. A row is zero where no key is within reach.
+
+    Example:
+        >>> query, keys = np.array([[0.0]]), np.array([[0.0], [1.0], [3.0]])
+        >>> weights(query, keys, 1.5, "triangular").round(6).tolist()  # 1 to 1/3 to 0
+        [[0.75, 0.25, 0.0]]
     """
     check_data("weights", keys)
     check_columns("weights: queries", queries, keys.shape[1])
@@ -96,9 +126,13 @@ def predict(
     width: float | Float[ndarray, "n"],
     kernel: str = "Gaussian",
 ) -> Float[ndarray, "m *k"]:
-    r"""Return the means :math:`\sum_i \alpha_i(q)\, v_i` (Nadaraya 1964; Watson 1964).
+    r"""Return the predictions of kernel regression (Nadaraya 1964; Watson 1964).
+
+    They are the means :math:`\sum_i \alpha_i(q)\, v_i`.
 
     With one-hot values these are probabilities of classes.
+
+    Equals ``sklearn.neighbors.RadiusNeighborsRegressor`` if the kernel is the boxcar.
 
     Args:
         queries: points to predict at.
@@ -109,6 +143,11 @@ def predict(
 
     Returns:
         Predictions; NaN where no key is within reach.
+
+    Example:
+        >>> keys, values = np.array([[-1.0], [1.0], [5.0]]), np.array([2.0, 4.0, 9.0])
+        >>> predict(np.array([[0.0]]), keys, values, 1.5, "boxcar").tolist()
+        [3.0]
     """
     check_data("predict", keys, values, dims=2)
     alpha = weights(queries, keys, width, kernel)

@@ -12,7 +12,9 @@ __all__ = ["LanguageModel"]
 
 
 class LanguageModel(nn.Module):
-    r"""Tokens enter as :math:`e + p_t`, both learned, and :math:`N` layers follow.
+    r"""The base of GPT and BERT: embeddings of tokens and positions, then layers.
+
+    Tokens enter as :math:`e + p_t`, both learned, and :math:`N` layers follow.
 
     Args:
         tokens: size of the vocabulary.
@@ -22,6 +24,12 @@ class LanguageModel(nn.Module):
         num_layers: number of layers :math:`N`.
         dropout: probability of dropping, on the inputs and on what a sublayer adds.
         generator: source of the weights.
+
+    Example:
+        >>> net = LanguageModel(9, 4, d_model=8, num_heads=2, num_layers=1)
+        >>> entered = net.enter(torch.tensor([[3]]))[0, 0]
+        >>> torch.equal(entered, net.embed.E[3] + net.places.E[0])
+        True
     """
 
     def __init__(

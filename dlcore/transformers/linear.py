@@ -9,7 +9,9 @@ __all__ = ["Linear"]
 
 
 class Linear(nn.Module):
-    r"""The map :math:`x \mapsto Wx + b`, with the first weights of PyTorch's layer.
+    r"""A linear layer :math:`x \mapsto Wx + b`, initialised as in PyTorch.
+
+    Equals ``torch.nn.Linear``.
 
     Args:
         inputs: numbers :math:`x` has.
@@ -17,6 +19,13 @@ class Linear(nn.Module):
         bias: whether there is :math:`b`.
         generator: source of the weights and biases, drawn uniformly between
             :math:`\pm 1 / \sqrt{\text{inputs}}`.
+
+    Example:
+        >>> layer = Linear(2, 1)
+        >>> layer.weight.data = torch.tensor([[1.0, 2.0]])
+        >>> layer.bias.data = torch.ones(1)
+        >>> layer(torch.tensor([3.0, 4.0])).tolist()
+        [12.0]
     """
 
     def __init__(

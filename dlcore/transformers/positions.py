@@ -14,15 +14,22 @@ from dlcore.checks import check, check_whole
 
 __all__ = ["BASE", "frequencies", "rotary", "shift", "sinusoidal"]
 
-BASE = 10_000.0  # C of Vaswani et al. (2017)
+#: The constant :math:`C` of Vaswani et al. (2017).
+BASE = 10_000.0
 
 
 def frequencies(d: int, base: float = BASE) -> Float[Tensor, "k"]:
-    r"""Return :math:`\omega_0, \dots, \omega_{d/2-1}`, in double precision.
+    r"""Return the frequencies of positional encodings, in double precision.
+
+    They are :math:`\omega_0, \dots, \omega_{d/2-1}`.
 
     Args:
         d: width of a token, even.
         base: the constant :math:`C`, more than 1.
+
+    Example:
+        >>> frequencies(4, base=16.0).tolist()
+        [1.0, 0.25]
     """
     check_whole("frequencies: d", d, 2)
     check(d % 2 == 0, "frequencies: d", "be even: sines go with cosines", d)
@@ -31,7 +38,7 @@ def frequencies(d: int, base: float = BASE) -> Float[Tensor, "k"]:
 
 
 def sinusoidal(t: Int[Tensor, "T"], d: int, base: float = BASE) -> Float[Tensor, "T d"]:
-    r"""Return the encodings of places (Vaswani et al. 2017, sec. 3.5).
+    r"""Return the sinusoidal encodings of positions (Vaswani et al. 2017).
 
     .. math:: p_{t,2k} = \sin \omega_k t, \qquad p_{t,2k+1} = \cos \omega_k t
 
@@ -39,6 +46,11 @@ def sinusoidal(t: Int[Tensor, "T"], d: int, base: float = BASE) -> Float[Tensor,
         t: places, whole numbers of any sign.
         d: width of an encoding, even.
         base: the constant :math:`C`.
+
+    Example:
+        >>> sinusoidal(torch.tensor([0, 1]), 2)  # sin t, cos t
+        tensor([[0.0000, 1.0000],
+                [0.8415, 0.5403]])
     """
     angles = _angles("sinusoidal", t, d, base)
     p = torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(-2)
@@ -46,7 +58,9 @@ def sinusoidal(t: Int[Tensor, "T"], d: int, base: float = BASE) -> Float[Tensor,
 
 
 def shift(by: int, d: int, base: float = BASE) -> Float[Tensor, "d d"]:
-    r"""Return the matrix :math:`R_\Delta` with :math:`p_{t+\Delta} = R_\Delta p_t` for all t.
+    r"""Return the matrix that moves every sinusoidal encoding by the same distance.
+
+    It is :math:`R_\Delta` with :math:`p_{t+\Delta} = R_\Delta p_t` for all t.
 
     It has a block :math:`\begin{pmatrix} \cos & \sin \\ -\sin & \cos \end{pmatrix}` of the
     angle :math:`\omega_k \Delta` for each frequency: it is orthogonal.
@@ -55,6 +69,11 @@ def shift(by: int, d: int, base: float = BASE) -> Float[Tensor, "d d"]:
         by: the number of places :math:`\Delta`.
         d: width of an encoding, even.
         base: the constant :math:`C`.
+
+    Example:
+        >>> p = sinusoidal(torch.arange(6), 4)
+        >>> torch.allclose(shift(3, 4) @ p[2], p[5], atol=1e-6)
+        True
     """
     angles = frequencies(d, base) * by
     cos, sin = angles.cos(), angles.sin()
@@ -65,7 +84,7 @@ def shift(by: int, d: int, base: float = BASE) -> Float[Tensor, "d d"]:
 def rotary(
     X: Float[Tensor, "*batch T d"], t: Int[Tensor, "T"], base: float = BASE
 ) -> Float[Tensor, "*batch T d"]:
-    r"""Turn queries or keys by their places (Su et al. 2021).
+    r"""Rotate queries or keys by angles that grow with the position (Su et al. 2021).
 
     The pair :math:`2k, 2k+1` of a row at the place :math:`t` is turned by the angle
     :math:`\omega_k t`. The dot product of a query and a key then depends on their places
@@ -75,6 +94,10 @@ def rotary(
         X: rows, of even width.
         t: the place of each row.
         base: the constant :math:`C`.
+
+    Example:
+        >>> rotary(torch.tensor([[1.0, 0.0]]), torch.tensor([1]))  # cos 1, sin 1
+        tensor([[0.5403, 0.8415]])
     """
     check(
         X.ndim >= 2 and X.shape[-2] == len(t),

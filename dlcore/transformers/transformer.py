@@ -16,11 +16,13 @@ __all__ = ["Transformer"]
 
 
 class Transformer(nn.Module):
-    r"""The encoder and decoder of Vaswani et al. (2017).
+    r"""The encoder-decoder transformer of Vaswani et al. (2017).
 
     A token enters as :math:`\sqrt{D}\, e + p_t`, with its embedding and the encoding of its
     place (a learned one with the same factor as the embedding); the decoder sees the tokens
     written so far, and the memory of what was read.
+
+    Equals ``torch.nn.Transformer`` between the embeddings and the linear map to logits.
 
     Args:
         sources: number of tokens that can be read.
@@ -35,6 +37,12 @@ class Transformer(nn.Module):
             without it they are sinusoidal, and there are as many as needed.
         base: the constant :math:`C` of the sinusoids.
         generator: source of the weights.
+
+    Example:
+        >>> net = Transformer(7, 5, d_model=8, num_heads=2, num_layers=1)
+        >>> x, y = torch.tensor([[1, 2]]), torch.tensor([[0, 3]])
+        >>> torch.allclose(net(x, y)[:, :1], net(x, y[:, :1]), atol=1e-5)  # no future
+        True
     """
 
     def __init__(

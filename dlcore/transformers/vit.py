@@ -11,11 +11,18 @@ __all__ = ["ViT", "patchify", "rollout", "unpatchify"]
 
 
 def patchify(X: Float[Tensor, "B C R S"], patch: int) -> Float[Tensor, "B T d"]:
-    """Cut pictures into square patches, row by row, and lay each out in a row.
+    """Cut images into square patches, row by row, and flatten each patch.
+
+    Equals ``torch.nn.functional.unfold`` with the patch as stride, transposed.
 
     Args:
         X: pictures, whose sides are multiples of that of a patch.
         patch: side of a patch in pixels.
+
+    Example:
+        >>> X = torch.arange(16.0).view(1, 1, 4, 4)
+        >>> patchify(X, 2)[0, 0].tolist()
+        [0.0, 1.0, 4.0, 5.0]
     """
     _check_pictures("patchify", X, patch)
     rows = X.unfold(2, patch, patch).unfold(3, patch, patch)
@@ -25,13 +32,18 @@ def patchify(X: Float[Tensor, "B C R S"], patch: int) -> Float[Tensor, "B T d"]:
 def unpatchify(
     P: Float[Tensor, "B T d"], patch: int, channels: int, rows: int
 ) -> Float[Tensor, "B C R S"]:
-    """Put patches together again: the inverse of :func:`patchify`.
+    """Put the patches of images together again: the inverse of :func:`patchify`.
 
     Args:
         P: patches as rows.
         patch: side of a patch in pixels.
         channels: of the pictures.
         rows: of pixels in a picture.
+
+    Example:
+        >>> X = torch.arange(16.0).view(1, 1, 4, 4)
+        >>> torch.equal(unpatchify(patchify(X, 2), patch=2, channels=1, rows=4), X)
+        True
     """
     check_whole("unpatchify: patch", patch, 1)
     check_whole("unpatchify: channels", channels, 1)
@@ -52,7 +64,7 @@ def unpatchify(
 
 
 class ViT(nn.Module):
-    r"""A vision transformer: an encoder of patches, read at one more token.
+    r"""A vision transformer: patches are tokens, and a class token is read out.
 
     .. math::
         X_0 &= [x_{\text{class}};\, E p_1;\, \dots;\, E p_T] + P \\
@@ -68,6 +80,11 @@ class ViT(nn.Module):
         channels: of the pictures.
         dropout: probability of dropping, on the inputs and on what a sublayer adds.
         generator: source of the weights.
+
+    Example:
+        >>> net = ViT(side=4, patch=2, classes=3, d_model=8, num_heads=2, num_layers=1)
+        >>> net.tokens(torch.zeros(1, 1, 4, 4)).shape[1]  # 4 patches, 1 class token
+        5
     """
 
     def __init__(
@@ -131,7 +148,9 @@ class ViT(nn.Module):
 
 
 def rollout(maps: list[Float[Tensor, "B h T T"]]) -> Float[Tensor, "B T T"]:
-    r"""Follow attention through all layers (Abnar and Zuidema 2020).
+    r"""Return how much each token draws on each input token through all layers.
+
+    Attention is followed as by Abnar and Zuidema (2020).
 
     Heads are averaged, and half of each layer is its shortcut:
 
@@ -142,6 +161,10 @@ def rollout(maps: list[Float[Tensor, "B h T T"]]) -> Float[Tensor, "B T T"]:
 
     Args:
         maps: weights of the heads, layer by layer.
+
+    Example:
+        >>> rollout([torch.full((1, 1, 2, 2), 0.5)]).tolist()
+        [[[0.75, 0.25], [0.25, 0.75]]]
     """
     check(len(maps) > 0, "rollout: maps", "have at least one layer", 0)
     T = maps[0].shape[-1]

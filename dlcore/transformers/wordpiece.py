@@ -25,6 +25,7 @@ __all__ = [
     "words",
 ]
 
+#: Tokens that are no words: padding, unknown, class, separator and mask.
 PAD, UNKNOWN, CLASS, SEPARATOR, MASK = SPECIAL = (
     "[PAD]",
     "[UNK]",
@@ -32,35 +33,56 @@ PAD, UNKNOWN, CLASS, SEPARATOR, MASK = SPECIAL = (
     "[SEP]",
     "[MASK]",
 )
-INSIDE = "##"  # before a piece that does not begin a word
+#: What stands before a piece that does not begin a word.
+INSIDE = "##"
 
 Pair: TypeAlias = tuple[str, str]
 
 
 def words(text: str) -> list[str]:
-    """Return the words of a text in small letters; a sign is a word of its own."""
+    """Split a text into lower-case words; a punctuation mark is a word of its own.
+
+    Example:
+        >>> words("The sea, the sky.")
+        ['the', 'sea', ',', 'the', 'sky', '.']
+    """
     return re.findall(r"\w+|[^\w\s]", text.lower())
 
 
 def spelled(word: str) -> list[str]:
-    """Return a word letter by letter: ``sea`` is ``s ##e ##a``."""
+    """Split a word into letters, as WordPiece writes them.
+
+    Example:
+        >>> spelled("sea")
+        ['s', '##e', '##a']
+    """
     check(len(word) > 0, "spelled: word", "have a letter", repr(word))
     return [word[0], *(INSIDE + letter for letter in word[1:])]
 
 
 def joined(first: str, second: str) -> str:
-    """Return two pieces in a row as one."""
+    """Join two neighbouring pieces into one.
+
+    Example:
+        >>> joined("s", "##ea"), joined("##e", "##a")
+        ('sea', '##ea')
+    """
     return first + second.removeprefix(INSIDE)
 
 
 class WordPiece:
-    """Pieces of words, and how to cut a text into them (Wu et al. 2016; Devlin et al. 2019).
+    """A tokenizer that cuts words into pieces (Wu et al. 2016; Devlin et al. 2019).
 
     Args:
         pieces: those that begin a word as they are, others after ``##``.
 
     Attributes:
         vocabulary: special tokens first, then the pieces.
+
+    Example:
+        >>> pieces = WordPiece(["sea", "s", "##s", "##ide"])
+        >>> pieces.tokens("Seas, seaside")
+        ['sea', '##s', '[UNK]', 'sea', '##s', '##ide']
     """
 
     def __init__(self, pieces: Iterable[str]) -> None:
