@@ -3,13 +3,13 @@
 ``explore(draw, angle=[0, 30, 60])`` shows ``draw(angle=0)`` with a slider. Where the
 slider works depends on the environment variable ``DLCORE_EXPLORE``:
 
-- unset: the kernel redraws the figure through ipywidgets;
-- ``frames``: every frame is drawn in advance, into one sheet (``make notebooks`` sets this
+- unset: the kernel redraws the figure through ipywidgets; - ``frames``: every frame is
+drawn in advance, into one sheet (``make notebooks`` sets this
   and keeps the sheet beside the notebook, for the pages of the book);
 - ``still``: only the first picture is drawn (the tests of the notebooks set this).
 
-In all of them the output has the first picture, so that a saved notebook shows something
-wherever it is opened, and a description of the figure and its controls.
+In all of them the output has the first picture, so that a saved notebook shows
+something wherever it is opened, and a description of the figure and its controls.
 """
 
 import base64
@@ -47,17 +47,24 @@ __all__ = [
     "in_few_colours",
 ]
 
+#: What a parameter can be: a number or a name.
 Value: TypeAlias = float | str
+#: What draws a figure for one choice of its parameters.
 Draw: TypeAlias = Callable[..., Figure | Axes]
 
-FRAME_SCALE = 1.5  # pixels per CSS pixel: sharp on most screens, yet small
-PALETTE = 256  # colours per figure; drawings look the same and weigh a third
+#: Pixels per CSS pixel: sharp on most screens, yet small.
+FRAME_SCALE = 1.5
+#: Colours per figure; drawings look the same and weigh a third.
+PALETTE = 256
 _APART = 6  # what colours that are kept differ by, of 255, in some channel
 _PLAY_MS = 800  # time per frame of an animation
-MAX_SIDE = 16_383  # pixels of a WebP picture, to which a sheet is turned
+#: Longest side, in pixels, of a WebP picture, to which a sheet is turned.
+MAX_SIDE = 16_383
 
-DESCRIPTION = "application/vnd.dlcore.explore+json"  # what the figure is
-FRAMES = "application/vnd.dlcore.frames+json"  # all its pictures
+#: The MIME type of the description of a figure.
+DESCRIPTION = "application/vnd.dlcore.explore+json"
+#: The MIME type of all pictures of a figure.
+FRAMES = "application/vnd.dlcore.frames+json"
 
 
 def explore(
@@ -69,7 +76,9 @@ def explore(
     max_frames: int = 40,
     **values: Iterable[Any],
 ) -> "Explorer":
-    """Show ``draw(**choice)`` with one control per keyword of ``values``.
+    """Show a figure with a control, slider or menu, for each of its parameters.
+
+    The figure is ``draw(**choice)``; there is one control per keyword of ``values``.
 
     Args:
         draw: makes the figure for one choice and returns it (or its axes). The first
@@ -79,14 +88,29 @@ def explore(
         labels: what the reader sees beside a control instead of its keyword.
         play: add a button that runs through the only parameter of numbers.
         max_frames: how many frames the page may carry.
-        **values: what each parameter can be. Numbers, also those of NumPy, get a slider,
-            names a menu.
+        **values: what each parameter can be. Numbers, also those of NumPy, get a
+            slider, names a menu.
+
+    Example:
+        >>> def draw(angle):
+        ...     "A line at an angle."
+        ...     return plt.figure()
+        >>> explore(draw, angle=[0, 30, 60])
+        explore(draw, angle: 3 values)
     """
     return Explorer(draw, values, start or {}, labels or {}, play, max_frames)
 
 
 class Explorer:
-    """What :func:`explore` returns; notebooks display it."""
+    """A figure with controls, as :func:`explore` makes it; notebooks display it.
+
+    Example:
+        >>> def draw(angle):
+        ...     "A line at an angle."
+        ...     return plt.figure()
+        >>> explore(draw, angle=[0, 30]).alt({"angle": 30})
+        'A line at an angle. (angle = 30)'
+    """
 
     def __init__(
         self,
@@ -324,7 +348,16 @@ def _outside(ax: Axes) -> Iterator[tuple[object, ...]]:
 
 
 def in_few_colours(images: list[Image.Image]) -> list[Image.Image]:
-    """Keep the commonest colours of all frames, so that tints do not flicker."""
+    """Reduce frames to their commonest colours, the same ones in all frames.
+
+    With one palette, tints do not flicker.
+
+    Example:
+        >>> red = Image.new("RGB", (4, 4), (255, 0, 0))
+        >>> almost = Image.new("RGB", (2, 2), (253, 0, 0))
+        >>> in_few_colours([red, almost])[1].convert("RGB").getpixel((0, 0))
+        (255, 0, 0)
+    """
     # Frame by frame: all their pixels at once would need much memory.
     parts = [np.unique(_packed(i), return_counts=True) for i in images]
     colours, at = np.unique(

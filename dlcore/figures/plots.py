@@ -39,20 +39,36 @@ __all__ = [
     "use_book_style",
 ]
 
-PLUS, MINUS = "#0072B2", "#D55E00"  # the colours of the labels +1 and −1
+#: The colours of the labels +1 and −1.
+PLUS, MINUS = "#0072B2", "#D55E00"
+#: The colour of lines and texts.
 INK = "0.1"
+#: The two colours of the labels −1 and +1, as a colour map.
 SIDES = ListedColormap([MINUS, PLUS])
+#: The colour map of signed numbers: colours of the labels, white at zero.
 SIGNED = LinearSegmentedColormap.from_list("signed", [MINUS, "white", PLUS])
 
 
 def use_book_style() -> None:
-    """Give all figures the look of the book, sharp on every screen."""
+    """Give all figures the look of the book, sharp on every screen.
+
+    Example:
+        >>> use_book_style()
+        >>> plt.rcParams["image.cmap"], plt.rcParams["font.size"]
+        ('Blues', 12.0)
+    """
     plt.style.use("dlcore.figures.book")
     set_matplotlib_formats("retina")
 
 
 def square(ax: Axes, limit: float, centre: tuple[float, float] = (0, 0)) -> Axes:
-    """Show the square of half-width ``limit`` with equal units on both axes."""
+    """Show a square of half-width ``limit``, with equal units on both axes.
+
+    Example:
+        >>> from matplotlib.figure import Figure
+        >>> square(Figure().add_subplot(), 2.0).viewLim.extents.tolist()
+        [-2.0, -2.0, 2.0, 2.0]
+    """
     x, y = centre
     ax.set(xlim=(x - limit, x + limit), ylim=(y - limit, y + limit), aspect="equal")
     return ax
@@ -61,7 +77,15 @@ def square(ax: Axes, limit: float, centre: tuple[float, float] = (0, 0)) -> Axes
 def plot_points(
     X: Float[ndarray, "s 2"], y: Float[ndarray, "s"], ax: Axes, size: float = 45
 ) -> Axes:
-    """Draw labelled points: discs for +1, squares for −1."""
+    """Draw labelled points: discs for +1, squares for −1.
+
+    Example:
+        >>> from matplotlib.figure import Figure
+        >>> X, y = np.eye(3)[:, :2], np.array([1.0, 1.0, -1.0])
+        >>> ax = plot_points(X, y, Figure().add_subplot())
+        >>> [len(points.get_offsets()) for points in ax.collections]
+        [2, 1]
+    """
     for label, colour, marker in [(1, PLUS, "o"), (-1, MINUS, "s")]:
         x1, x2 = X[y == label].T
         ax.scatter(x1, x2, size, colour, marker=marker, edgecolors="white", zorder=3)
@@ -79,7 +103,7 @@ def plot_boundary(
     margin: float | None = None,
     **style: Any,
 ) -> Axes:
-    r"""Draw the line :math:`w^\top x + b = 0` across the view.
+    r"""Draw the decision boundary :math:`w^\top x + b = 0` of a linear classifier.
 
     Args:
         w: weights; where they are zero there is no line, and ``b`` decides.
@@ -89,6 +113,13 @@ def plot_boundary(
         shade: tint the side of each label in its colour.
         margin: also draw the parallels at this distance.
         **style: passed on to the line.
+
+    Example:
+        >>> from matplotlib.figure import Figure
+        >>> w = np.array([1.0, 0.0])
+        >>> ax = plot_boundary(w, -1.0, Figure().add_subplot(), margin=0.5)
+        >>> [float(line.get_xy1()[0]) for line in ax.lines]
+        [1.0, 1.5, 0.5]
     """
     length = np.linalg.norm(w)
     offsets = [0.0] if margin is None else [0.0, margin, -margin]
@@ -109,21 +140,42 @@ def plot_boundary(
 
 
 def plot_arrow(start: Float[ndarray, "2"], end: Float[ndarray, "2"], ax: Axes) -> Axes:
-    """Draw an arrow between two points."""
+    """Draw an arrow from one point to another.
+
+    Example:
+        >>> from matplotlib.figure import Figure
+        >>> ax = plot_arrow(np.zeros(2), np.array([2.0, 1.0]), Figure().add_subplot())
+        >>> [float(c) for c in ax.texts[0].xy]
+        [2.0, 1.0]
+    """
     arrow = {"arrowstyle": "-|>", "color": INK, "linewidth": 2, "mutation_scale": 16}
     ax.annotate("", xy=tuple(end), xytext=tuple(start), arrowprops=arrow, zorder=4)
     return ax
 
 
 def plot_signed(image: Float[ndarray, "rows columns"], ax: Axes, limit: float) -> Axes:
-    """Draw signed numbers as a picture in the colours of the labels, paper at zero."""
+    """Draw a matrix as a picture, in the colours of the labels, white at zero.
+
+    Example:
+        >>> from matplotlib.figure import Figure
+        >>> ax = plot_signed(np.eye(2), Figure().add_subplot(), limit=2.0)
+        >>> [float(v) for v in ax.images[0].get_clim()]
+        [-2.0, 2.0]
+    """
     ax.imshow(image, cmap=SIGNED, vmin=-limit, vmax=limit)
     ax.set_axis_off()
     return ax
 
 
 def plot_grey(image: Float[ndarray, "rows columns"], ax: Axes, title: str = "") -> Axes:
-    """Draw numbers from −1, paper, to +1, ink, as a framed picture."""
+    """Draw a matrix as a framed grey picture, from −1, white, to +1, black.
+
+    Example:
+        >>> from matplotlib.figure import Figure
+        >>> ax = plot_grey(np.eye(2), Figure().add_subplot())
+        >>> [float(v) for v in ax.images[0].get_clim()]
+        [-1.0, 1.0]
+    """
     ax.imshow(image, cmap="Greys", vmin=-1, vmax=1)
     ax.set(xticks=[], yticks=[], title=title)
     ax.spines[:].set_visible(True)
@@ -133,7 +185,7 @@ def plot_grey(image: Float[ndarray, "rows columns"], ax: Axes, title: str = "") 
 def plot_neuron(
     inputs: Sequence[str], weights: Sequence[str], inside: str, output: str, ax: Axes
 ) -> Axes:
-    """Draw a unit: its inputs, a weight on each of their lines, its output.
+    """Draw a neuron: its inputs, a weight on each of their lines, its output.
 
     Args:
         inputs: what stands in front of the lines, from top to bottom.
@@ -141,6 +193,12 @@ def plot_neuron(
         inside: what the unit computes.
         output: what stands behind it.
         ax: where to draw; the unit is a circle of radius 1 around zero.
+
+    Example:
+        >>> from matplotlib.figure import Figure
+        >>> ax = plot_neuron(["x"], ["w"], "wx", "y", Figure().add_subplot())
+        >>> [text.get_text() for text in ax.texts if text.get_text()]
+        ['x', 'w', 'wx', 'y']
     """
     heights = np.linspace(1.7, -1.7, len(inputs)) if len(inputs) > 1 else [0.0]
     for name, weight, height in zip(inputs, weights, heights, strict=True):
@@ -161,12 +219,18 @@ def plot_neuron(
 
 
 def plot_network(sizes: Sequence[int], ax: Axes, names: Sequence[str] = ()) -> Axes:
-    """Draw layers of units from left to right, each joined to the next.
+    """Draw a network: layers of units from left to right, each joined to the next.
 
     Args:
         sizes: number of units in each layer, at most 12 of which are drawn.
         ax: where to draw.
         names: what stands below the layers.
+
+    Example:
+        >>> from matplotlib.figure import Figure
+        >>> ax = plot_network([2, 3, 1], Figure().add_subplot())
+        >>> len(ax.patches), len(ax.lines)  # 2 + 3 + 1 units, 2 · 3 + 3 · 1 lines
+        (6, 9)
     """
     heights = [np.arange(m) - (m - 1) / 2 for m in np.minimum(sizes, 12)]
     for k, (left, right) in enumerate(pairwise(heights)):
@@ -209,6 +273,13 @@ def plot_graph(
         labels: what stands in a box instead of its name.
         values: what stands above a box, in the colour of the forward pass.
         gradients: what stands below a box, in the colour of the backward pass.
+
+    Example:
+        >>> from matplotlib.figure import Figure
+        >>> ax, places = Figure().add_subplot(), {"x": (0.0, 0.0), "y": (1.0, 0.0)}
+        >>> ax = plot_graph([("x", "y")], places, ax, values={"y": "9"})
+        >>> [text.get_text() for text in ax.texts if text.get_text()]
+        ['x', 'y', '9']
     """
     labels, values, gradients = labels or {}, values or {}, gradients or {}
     ends = [name for edge in edges for name in edge]
@@ -280,12 +351,20 @@ def plot_descent(
 
     Args:
         value: the function, of points along the last axis.
-        paths: the points that each method visits, by its name; a dot marks each point, a
-            ring the first.
+        paths: the points that each method visits, by its name; a dot marks each point,
+            a ring the first.
         ax: where to draw.
         xlim: left and right border.
         ylim: lower and upper border.
         levels: heights of the lines, or how many.
+
+    Example:
+        >>> from matplotlib.figure import Figure
+        >>> ax, paths = Figure().add_subplot(), {"GD": np.array([[1.0, 1], [0.5, 0.5]])}
+        >>> bowl = lambda p: (p**2).sum(axis=-1)
+        >>> ax = plot_descent(bowl, paths, ax, xlim=(-1, 1), ylim=(-1, 1))
+        >>> ax.lines[0].get_xydata().tolist()
+        [[1.0, 1.0], [0.5, 0.5]]
     """
     x, y = np.meshgrid(np.linspace(*xlim, 121), np.linspace(*ylim, 121))
     heights = value(np.stack([x, y], axis=-1))
@@ -304,14 +383,21 @@ def plot_polygons(
     *,
     signed: bool = False,
 ) -> Axes:
-    """Fill polygons and draw their borders.
+    """Draw polygons, filled by their values, with borders.
 
     Args:
         polygons: the corners of each, in order.
-        values: one for each, from 0, paper, to 1, ink; if ``signed``, from −1 to 1 in the
-            colours of the labels.
+        values: one for each, from 0, paper, to 1, ink; if ``signed``, from −1 to 1 in
+            the colours of the labels.
         ax: where to draw; its limits stay as they are.
         signed: how to read the values.
+
+    Example:
+        >>> from matplotlib.figure import Figure
+        >>> triangle = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+        >>> ax = plot_polygons([triangle], [0.5], Figure().add_subplot())
+        >>> ax.collections[0].get_array().tolist()
+        [0.5]
     """
     patches = PolyCollection(
         [*polygons],
@@ -331,10 +417,18 @@ def plot_simplex(
     """Draw probabilities of three classes as points of a triangle, joined by a line.
 
     Args:
-        P: rows of three numbers with sum 1; a row is the mean of the corners so weighted.
+        P: rows of three numbers with sum 1; a row is the mean of the corners so
+            weighted.
         names: of the corners: left, right, top.
         ax: where to draw.
         **style: passed on to the line.
+
+    Example:
+        >>> from matplotlib.figure import Figure
+        >>> ax, P = Figure().add_subplot(), np.full((1, 3), 1 / 3)
+        >>> ax = plot_simplex(P, ["a", "b", "c"], ax)
+        >>> ax.lines[-1].get_xydata().round(3).tolist()  # the centre
+        [[0.5, 0.289]]
     """
     corners = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(0.75)]])
     ax.plot(*corners[[0, 1, 2, 0]].T, color=INK, linewidth=1.5)
@@ -362,6 +456,13 @@ def plot_timeline(
         colours: one for each event.
         ax: where to draw; its vertical limits and scale are the caller's.
         **style: passed on to the texts.
+
+    Example:
+        >>> from matplotlib.figure import Figure
+        >>> ax = Figure().add_subplot()
+        >>> ax = plot_timeline([1943, 1958], ["unit", "perceptron"], ["C0", "C1"], ax)
+        >>> [text.get_text() for text in ax.texts]
+        ['unit', 'perceptron']
     """
     rows = 1 - (np.arange(len(years)) + 0.5) / len(years)
     for year, text, colour, row in zip(years, texts, colours, rows, strict=True):
@@ -386,7 +487,7 @@ def plot_volumes(
     names: Sequence[str] = (),
     joins: Sequence[tuple[int, int]] = (),
 ) -> Axes:
-    """Draw what the layers of a network hold as boxes, from left to right.
+    """Draw the feature maps of a network as boxes, from left to right.
 
     Args:
         shapes: channels, rows and columns of each, the thickness, height and depth of
@@ -394,6 +495,12 @@ def plot_volumes(
         ax: where to draw; one unit is the side of a pixel.
         names: what stands below the boxes, above their shapes.
         joins: pairs of boxes, counted from zero, that an arrow over the others joins.
+
+    Example:
+        >>> from matplotlib.figure import Figure
+        >>> ax = plot_volumes([(1, 28, 28), (10,)], Figure().add_subplot())
+        >>> [text.get_text() for text in ax.texts]
+        ['1×28×28', '10']
     """
     sizes = {len(shape) for shape in shapes}
     rule = "be (channels, rows, columns) or (units,), and one at least"

@@ -14,10 +14,15 @@ _Item = TypeVar("_Item")
 
 
 def progress(items: Iterable[_Item], what: str) -> Iterator[_Item]:
-    """Yield the items, with a bar that goes away at the end.
+    """Yield the items, and show a progress bar that goes away at the end.
 
-    It needs to know how many there are, and is shown in a live notebook only: neither in scripts, nor where notebooks are
-    executed to be stored or rendered (``DLCORE_EXPLORE``, see ``dlcore.figures.explore``).
+    It needs to know how many there are, and is shown in a live notebook only: neither
+    in scripts, nor where notebooks are executed to be stored or rendered
+    (``DLCORE_EXPLORE``, see ``dlcore.figures.explore``).
+
+    Example:
+        >>> [n**2 for n in progress([1, 2, 3], "squares")]
+        [1, 4, 9]
     """
     shell = get_ipython()
     shown = hasattr(shell, "kernel") and "DLCORE_EXPLORE" not in os.environ
