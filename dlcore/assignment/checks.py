@@ -1,4 +1,4 @@
-"""Assignments on the student's side: try a function on the cases that a notebook carries.
+"""Assignments on the student's side: try a function on cases that a notebook carries.
 
 The cases travel inside the notebook as one text, made by ``pack``: inputs, answers and
 hints, no code. There are several variants of them, and the student's name chooses one.
@@ -17,17 +17,29 @@ from dlcore.checks import check
 
 __all__ = ["Checks", "Variants", "choose", "pack", "unpack"]
 
+#: The cases of each variant of a task.
 Variants = Sequence[Sequence[Case]]
 
 
 def pack(tasks: Mapping[str, tuple[Task, Variants]]) -> str:
-    """Return tasks with their variants as one text."""
+    """Pack tasks with their variants into one text, which a notebook can carry.
+
+    Example:
+        >>> tasks = {"square": (Task(["x"], {}), [[Case([3], 9, {})]])}
+        >>> unpack(pack(tasks)) == tasks
+        True
+    """
     text = json.dumps(tasks, separators=(",", ":"))
     return base64.b85encode(zlib.compress(text.encode(), 9)).decode()
 
 
 def unpack(text: str) -> dict[str, tuple[Task, list[list[Case]]]]:
-    """Return what ``pack`` was given; of an empty text, nothing."""
+    """Return the tasks that :func:`pack` made a text of; of an empty text, none.
+
+    Example:
+        >>> unpack(pack({"square": (Task(["x"], {}), [])}))
+        {'square': (Task(parameters=['x'], hints={}, rtol=None), [])}
+    """
     if not text:
         return {}
     tasks = json.loads(zlib.decompress(base64.b85decode(text)))
@@ -38,17 +50,28 @@ def unpack(text: str) -> dict[str, tuple[Task, list[list[Case]]]]:
 
 
 def choose(student: str, variants: int) -> int:
-    """Return which variant a student gets, from 0; upper and lower case are the same."""
+    """Return which variant a student gets, from 0; case and spaces do not matter.
+
+    Example:
+        >>> choose("Ada Lovelace", 5) == choose("ada  LOVELACE", 5)
+        True
+    """
     name = " ".join(student.casefold().split())
     return int(hashlib.sha256(name.encode()).hexdigest(), 16) % variants
 
 
 class Checks:
-    """The checks of one student's notebook: ``check(function)`` tries the function.
+    """The checks of one student's notebook: called with a function, they try it.
 
     Args:
         text: what ``pack`` made.
         student: the student's name, which chooses the numbers.
+
+    Example:
+        >>> text = pack({"square": (Task(["x"], {}), [[Case([2], 4, {})] * 2])})
+        >>> def square(x): return x * x
+        >>> Checks(text, "Ada")(square)
+        square: right in all 2 cases.
     """
 
     def __init__(self, text: str, student: str) -> None:

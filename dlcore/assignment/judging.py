@@ -1,8 +1,8 @@
 """Compare an answer with the expected one, and name the mistake if it is a known one.
 
-A function is judged by its answers in a few cases, which must equal those of a reference.
-The answers of some wrong functions are known too: whoever gives all of these gets the hint
-that belongs to them.
+A function is judged by its answers in a few cases, which must equal those of a
+reference. The answers of some wrong functions are known too: whoever gives all of these
+gets the hint that belongs to them.
 """
 
 import builtins
@@ -37,17 +37,23 @@ _KINDS = {
     "f": ("a real number", "real numbers"),
     "c": ("a complex number", "complex numbers"),
 }
+#: What is said of a function that raises ``NotImplementedError``.
 NOT_WRITTEN = "It is not written yet."
 _FITS = {"bb", "ii", "ff", "cc", "fi"}  # a whole number may stand for a real one
 
 
 class Case(NamedTuple):
-    """One case of a task.
+    """One case of a task: arguments, right answer, and answers of known mistakes.
 
     Attributes:
         arguments: the encoded arguments.
         answer: the encoded answer of the reference.
         mistakes: the outcomes of known mistakes, where they are not the right answer.
+
+    Example:
+        >>> case = Case([3], 9, {"doubled": Outcome(6)})
+        >>> case.answer, case.mistakes["doubled"].value
+        (9, 6)
     """
 
     arguments: Json
@@ -56,13 +62,18 @@ class Case(NamedTuple):
 
 
 class Task(NamedTuple):
-    """What is needed to judge a function.
+    """What is needed to judge a function: names, hints and a tolerance.
 
     Attributes:
         parameters: the names of its arguments.
         hints: the hint for each known mistake.
         rtol: the tolerance, relative to the largest number of an array; by default that
             of its type.
+
+    Example:
+        >>> task = Task(["x"], {"doubled": "Multiply x by itself."}, rtol=0.1)
+        >>> judge(task, [Case([3], 9.0, {})], [Outcome(9.5)]).passed
+        True
     """
 
     parameters: Sequence[str]
@@ -71,11 +82,15 @@ class Task(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """Why an answer is not the expected one.
+    """How an answer differs from the expected one, in words.
 
     Attributes:
         rule: what is wrong, in words that give away no number of the case.
         detail: what was expected, and what came.
+
+    Example:
+        >>> compare(9, 6)
+        Difference(rule='The answer is wrong.', detail='Expected 9, got 6.')
     """
 
     rule: str
@@ -83,7 +98,7 @@ class Difference(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """What the answers in all cases are worth.
+    """The result of judging a function by its answers in all cases.
 
     Attributes:
         passed: whether all of them are right.
@@ -91,6 +106,11 @@ class Verdict(NamedTuple):
         difference: why it is wrong.
         mistake: the known mistake that gives all these answers.
         hint: its hint.
+
+    Example:
+        >>> cases = [Case([2], 4, {}), Case([3], 9, {})]
+        >>> judge(Task(["x"], {}), cases, [Outcome(4), Outcome(6)]).case
+        1
     """
 
     passed: bool
@@ -101,7 +121,14 @@ class Verdict(NamedTuple):
 
 
 def judge(task: Task, cases: Sequence[Case], outcomes: Sequence[Outcome]) -> Verdict:
-    """Compare the outcomes with the expected answers, case by case."""
+    """Judge the outcomes of all cases of a task, and recognise known mistakes.
+
+    Example:
+        >>> task = Task(["x"], {"doubled": "Multiply x by itself."})
+        >>> case = Case([3], 9, {"doubled": Outcome(6)})
+        >>> judge(task, [case], [Outcome(6)]).hint
+        'Multiply x by itself.'
+    """
     for i, (case, outcome) in enumerate(zip(cases, outcomes, strict=True)):
         wrong = differ(case.answer, outcome, task.rtol)
         if wrong:
@@ -113,7 +140,12 @@ def judge(task: Task, cases: Sequence[Case], outcomes: Sequence[Outcome]) -> Ver
 def differ(
     answer: Json, outcome: Outcome, rtol: float | None = None
 ) -> Difference | None:
-    """Tell how an outcome differs from an encoded answer; ``None`` if it does not."""
+    """Return how an outcome differs from an encoded answer; ``None`` if it does not.
+
+    Example:
+        >>> differ(9, Outcome(9)) is None, differ(9, Outcome(6)).detail
+        (True, 'Expected 9, got 6.')
+    """
     if outcome.raised == "NotImplementedError":
         return Difference(NOT_WRITTEN, outcome.why)
     if outcome.raised:
@@ -127,11 +159,17 @@ def differ(
 
 
 def compare(want: Any, got: Any, rtol: float | None = None) -> Difference | None:
-    """Tell how one value differs from another; ``None`` if it does not.
+    """Return how a value differs from the expected one; ``None`` if it does not.
 
-    Values are those that ``plain.decode`` gives without torch. Lists and tuples may stand
+    Values are those that ``decode`` gives without torch. Lists and tuples may stand
     for each other, so may numbers and arrays without axes, and whole numbers for real
     ones. Numbers are equal up to ``rtol`` times the largest one that is expected.
+
+    Example:
+        >>> compare(np.array([1.0, 2.0]), np.array([1.0, 2.0 + 1e-9])) is None
+        True
+        >>> compare(1.0, "one").rule
+        'The answer must be a real number.'
     """
     want, got = _as_array(want), _as_array(got)
     if not _same_form(want, got):
@@ -173,7 +211,12 @@ def _describe(value: Any) -> str:
 
 
 def show(value: Any) -> str:
-    """Write a value down, shortened where it is long."""
+    """Return a value as text, shortened where it is long.
+
+    Example:
+        >>> show([1, (2.5,), np.array([1, 2])])
+        '[1, (2.5,), array([1, 2])]'
+    """
     if isinstance(value, Tensor):
         return show(value.values).replace("array", "tensor", 1)
     if isinstance(value, list):

@@ -1,9 +1,9 @@
 """Plain data: values that may travel between programs that do not trust each other.
 
-A plain value is ``None``, a truth value, a number, a text, a NumPy array, a torch tensor,
-or a list, tuple or dictionary of plain values. ``encode`` turns it into what JSON can
-hold, ``decode`` back. Only exact types are plain: an instance of a subclass may behave as
-it likes, and is refused. Torch is loaded only to decode a tensor.
+A plain value is ``None``, a truth value, a number, a text, a NumPy array, a torch
+tensor, or a list, tuple or dictionary of plain values. ``encode`` turns it into what
+JSON can hold, ``decode`` back. Only exact types are plain: an instance of a subclass
+may behave as it likes, and is refused. Torch is loaded only to decode a tensor.
 """
 
 import math
@@ -30,8 +30,10 @@ __all__ = [
 
 _MAX_DEPTH = 8  # lists within lists
 _MAX_ITEMS = 100_000  # numbers, texts and containers in one value
-MAX_TEXT = 10_000  # characters of a text
+#: How many characters a text may have.
+MAX_TEXT = 10_000
 _MAX_DIGITS = 300  # decimal digits of a whole number
+#: Names of the types of numbers that arrays and tensors may hold.
 DTYPES = {
     *("bool", "int8", "int16", "int32", "int64"),
     *("uint8", "uint16", "uint32", "uint64"),
@@ -40,23 +42,36 @@ DTYPES = {
 
 _SCALARS = {np.dtype(name).type for name in DTYPES}
 
-Json = Any  # what the json module reads and writes
+#: What the json module reads and writes.
+Json = Any
 
 
 @dataclass(frozen=True, eq=False)
 class Tensor:
-    """A tensor where torch is not needed: its numbers."""
+    """A tensor as plain numbers, where torch is not needed.
+
+    Attributes:
+        values: its numbers.
+
+    Example:
+        >>> decode(encode(torch.ones(2)), tensors=False).values.tolist()
+        [1.0, 1.0]
+    """
 
     values: ndarray
 
 
 class Outcome(NamedTuple):
-    """What came of a call: a plain value, or the reason why there is none.
+    """The outcome of a call: a plain value, or the reason why there is none.
 
     Attributes:
         value: the encoded answer; ``None`` is also what a failed call leaves here.
         raised: the name of the exception's type, if there was one.
         why: a sentence, if the call failed or its answer is not plain.
+
+    Example:
+        >>> call(lambda x: 1 / x, [0])[0].raised
+        'ZeroDivisionError'
     """
 
     value: Json = None
@@ -65,16 +80,25 @@ class Outcome(NamedTuple):
 
 
 def encode(value: object) -> Json:
-    """Return a plain value as JSON; refuse any other with a sentence."""
+    """Encode a plain value as JSON; refuse any other with a sentence.
+
+    Example:
+        >>> encode((1, np.array([2.5])))
+        {'tuple': [1, {'array': ['float64', [1], [2.5]]}]}
+    """
     return _encode(value, 0, [_MAX_ITEMS])
 
 
 def decode(data: Json, tensors: bool = True) -> Any:
-    """Return the value that was encoded, or refuse with a sentence.
+    """Decode a value that :func:`encode` made, or refuse with a sentence.
 
     Args:
         data: what ``encode`` gave, or what an untrusted program claims it gave.
         tensors: make torch tensors; otherwise keep them as :class:`Tensor`.
+
+    Example:
+        >>> decode({"tuple": [1, {"array": ["float64", [1], [2.5]]}]})
+        (1, array([2.5]))
     """
     return _decode(data, tensors, 0, [_MAX_ITEMS])
 
@@ -86,6 +110,10 @@ def call(
 
     Returns:
         The outcome, and the exception that the function raised, if it raised one.
+
+    Example:
+        >>> call(divmod, [7, 2])[0].value
+        {'tuple': [3, 1]}
     """
     values = decode(arguments)
     try:
