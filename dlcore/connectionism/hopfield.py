@@ -70,7 +70,7 @@ class Hopfield:
 
     .. math:: E(x) = -\tfrac12 x^\top W x - b^\top x, \qquad h(x) = W x + b.
 
-    The energy :math:`E` falls whenever a unit obeys the sign of its field :math:`h`.
+    The energy :math:`E` never rises when a unit takes the sign of its field :math:`h`.
 
     Attributes:
         W: weights, symmetric and zero on the diagonal.
@@ -178,7 +178,9 @@ class Hopfield:
 
 
 def hebbian(X: Float[ndarray, "s n"]) -> Float[ndarray, "n n"]:
-    r"""Return Hebb's weights :math:`\frac1n \sum_\mu \xi_\mu \xi_\mu^\top`, without loops.
+    r"""Return the Hebbian weights :math:`\frac1n \sum_\mu \xi_\mu \xi_\mu^\top`.
+
+    The diagonal is set to zero: no unit hears itself.
 
     Args:
         X: the patterns :math:`\xi_\mu` as rows.

@@ -38,7 +38,8 @@ __all__ = [
     "uniform_fit",
 ]
 
-DEPENDENT = 1e-10  # part of the largest singular value that counts as zero
+#: The part of the largest singular value that counts as zero.
+DEPENDENT = 1e-10
 _FAR = 1e9  # where a sigmoidal function has nearly reached its limits
 
 
@@ -66,18 +67,39 @@ def shallow(
 
     .. math:: f(x) = \sum_{i=1}^{m} a_i\, \varphi(w_i \cdot x + b_i) + c
 
+    Equals ``torch.nn.Sequential`` of a linear layer, the activation and a linear layer.
+
     Args:
         W: weights of the units, one unit per row.
         b: their biases.
         a: weights of the output.
         c: bias of the output.
         phi: activation function, applied to all weighted sums at once.
+
+    Example:
+        >>> from dlcore.feedforward.activations import relu
+        >>> net = shallow(np.array([[1.0], [-1.0]]), np.zeros(2), np.ones(2), 0.0, relu)
+        >>> net(np.array([[-2.0], [3.0]])).tolist()  # |x|
+        [[2.0], [3.0]]
     """
     return layered([(W, b), (a[None], np.array([c], dtype=float))], phi)
 
 
 class Parts(NamedTuple):
-    """What :func:`shallow` builds a network of."""
+    """The weights, biases and activation of a network built by :func:`shallow`.
+
+    Attributes:
+        W: weights of the units, one unit per row.
+        b: their biases.
+        a: weights of the output.
+        c: bias of the output.
+        phi: activation.
+
+    Example:
+        >>> whole = Parts(np.ones((1, 1)), np.zeros(1), np.array([2.0]), 3.0, np.tanh)
+        >>> shallow(*whole)(np.zeros((1, 1))).tolist()  # 2 tanh(0) + 3
+        [[3.0]]
+    """
 
     W: Float[ndarray, "m n"]
     b: Float[ndarray, "m"]
@@ -87,7 +109,15 @@ class Parts(NamedTuple):
 
 
 def parts(network: Network) -> Parts:
-    """Take a network with one hidden layer and one output apart."""
+    """Return the weights, biases and activation of a network with one hidden layer.
+
+    The network must have one output.
+
+    Example:
+        >>> net = shallow(np.array([[1.0], [-1.0]]), np.zeros(2), np.ones(2), 0.5, tanh)
+        >>> parts(net).a.tolist(), parts(net).c
+        ([1.0, 1.0], 0.5)
+    """
     sizes = [layer.outputs for layer in network.layers]
     check(
         len(sizes) == 2 and sizes[1] == 1,
@@ -102,12 +132,20 @@ def parts(network: Network) -> Parts:
 def combine(
     nets: Sequence[Network], factors: Float[ndarray, "k"], c: float = 0.0
 ) -> Network:
-    r"""Write :math:`\sum_j \alpha_j f_j(x) + c` as one network: units side by side.
+    r"""Write the sum :math:`\sum_j \alpha_j f_j(x) + c` of networks as one network.
+
+    Its units are those of all :math:`f_j`, side by side.
 
     Args:
         nets: shallow networks :math:`f_j` with the same activation.
         factors: the numbers :math:`\alpha_j`.
         c: a constant.
+
+    Example:
+        >>> net = shallow(np.array([[1.0], [-1.0]]), np.zeros(2), np.ones(2), 0.5, tanh)
+        >>> both = combine([net, net], np.array([2.0, 3.0]), c=1.0)
+        >>> both(np.zeros((1, 1))).tolist()  # 2 · 0.5 + 3 · 0.5 + 1
+        [[3.5]]
     """
     check(
         len(nets) == len(factors) > 0,
@@ -138,7 +176,7 @@ def sup_distance(
     high: float = 1.0,
     points: int = 1001,
 ) -> tuple[float, float]:
-    r"""Enclose the uniform distance of two functions on an interval.
+    r"""Bound the uniform distance of two functions on an interval from both sides.
 
     On a grid of spacing :math:`2\delta` no point is farther than :math:`\delta` from the
     grid, so
@@ -156,6 +194,10 @@ def sup_distance(
 
     Returns:
         A lower and an upper bound.
+
+    Example:
+        >>> sup_distance(np.square, lambda x: x, lipschitz=1.0, points=5)  # truly 1/4
+        (0.25, 0.375)
     """
     check_whole("sup_distance: points", points, 2)
     check(low < high, "sup_distance: low", f"be less than high ({high})", low)
@@ -179,6 +221,17 @@ def bernstein(f: Function, k: int, x: Float[ndarray, "s"]) -> Float[ndarray, "s"
 
     It is the mean of :math:`f(S/k)` for the number ``S`` of heads in ``k`` tosses of a
     coin with probability ``x``.
+
+    Equals ``scipy.interpolate.BPoly`` with the coefficients :math:`f(j/k)`.
+
+    Args:
+        f: a function of arrays.
+        k: degree.
+        x: points between 0 and 1.
+
+    Example:
+        >>> bernstein(np.square, 2, np.array([0.5])).round(3).tolist()  # x² + x(1-x)/k
+        [0.375]
     """
     check_whole("bernstein: k", k, 1)
     check(
@@ -193,6 +246,12 @@ def sigmoid_to_tanh(net: Network) -> Network:
     r"""Turn a network of logistic units into the same function of as many tanh units.
 
     .. math:: \sigma(z) = \tfrac12 + \tfrac12 \tanh(\tfrac12 z)
+
+    Example:
+        >>> net = shallow(np.array([[2.0]]), np.zeros(1), np.array([6.0]), 0.0, sigmoid)
+        >>> same = parts(sigmoid_to_tanh(net))
+        >>> same.W.tolist(), same.a.tolist(), same.c  # 6 σ(2x) = 3 + 3 tanh(x)
+        ([[1.0]], [3.0], 3.0)
     """
     W, b, a, c, phi = parts(net)
     must = "be dlcore.feedforward.activations.sigmoid"
@@ -203,7 +262,7 @@ def sigmoid_to_tanh(net: Network) -> Network:
 def staircase(
     f: Function, m: int, steepness: float, phi: Function = sigmoid
 ) -> Network:
-    r"""Build ``m`` units that imitate a function on :math:`[0, 1]` by steps.
+    r"""Build ``m`` units that approximate a function on :math:`[0, 1]` by steps.
 
     .. math:: g(x) = f(0) + \sum_{i=1}^{m} \bigl( f(\tfrac{i}{m}) - f(\tfrac{i-1}{m})
               \bigr)\, \varphi\bigl( \lambda (x - t_i) \bigr), \quad
@@ -214,6 +273,11 @@ def staircase(
         m: number of units.
         steepness: :math:`\lambda`.
         phi: an activation that tends to 0 on the left and to 1 on the right.
+
+    Example:
+        >>> net = staircase(np.square, 2, 1.0, step)
+        >>> net(np.array([[0.0], [0.5], [1.0]])).ravel().tolist()
+        [0.0, 0.25, 1.0]
     """
     check_whole("staircase: m", m, 1)
     check(steepness > 0, "staircase: steepness", "be positive", steepness)
@@ -232,7 +296,7 @@ def staircase(
 
 
 def power(k: int, h: float, phi: Function, b: float, derivative: float) -> Network:
-    r"""Build ``k`` units on the line that imitate :math:`x^k`.
+    r"""Build ``k`` units on the line that approximate :math:`x^k`.
 
     .. math:: D_h(x) = \frac{1}{h^k \varphi^{(k)}(b)} \sum_{j=0}^{k} (-1)^{k-j}
               \binom{k}{j}\, \varphi(j h x + b)
@@ -245,6 +309,10 @@ def power(k: int, h: float, phi: Function, b: float, derivative: float) -> Netwo
         phi: activation.
         b: where its ``k``-th derivative is taken.
         derivative: :math:`\varphi^{(k)}(b)`, which must not be zero.
+
+    Example:
+        >>> power(2, 1e-4, np.exp, 0.0, 1.0)(np.array([[3.0]])).round(2).tolist()
+        [[9.0]]
     """
     check_whole("power: k", k, 1)
     check(k <= 1000, "power: k", "be at most 1000", k, "Its weights are no floats.")
@@ -275,6 +343,18 @@ def uniform_fit(
     Columns and ``y`` are scaled to the maximum 1 first. Then the columns are replaced by
     an orthonormal basis of their span, because units resemble each other; directions with
     singular values below ``DEPENDENT`` times the largest are dropped.
+
+    Args:
+        H: one row per point, one column per unit.
+        y: the values to approximate.
+
+    Returns:
+        The coefficients :math:`a` and the largest error :math:`t`.
+
+    Example:
+        >>> a, t = uniform_fit(np.ones((3, 1)), np.array([0.0, 1.0, 4.0]))
+        >>> a.round(3).tolist(), round(t, 3)  # the best constant
+        ([2.0], 2.0)
     """
     check_matrix("uniform_fit: H", H, "have one row per point")
     check(
@@ -307,12 +387,21 @@ def uniform_fit(
 
 
 def barron_constant(n: int) -> float:
-    r"""Return :math:`C_f` of the bell :math:`f(x) = e^{-\lVert x \rVert^2 / 2}`.
+    r"""Return Barron's constant of the bell :math:`f(x) = e^{-\lVert x \rVert^2 / 2}`.
 
     Its Fourier transform is the density of :math:`\mathcal{N}(0, I)`, hence
 
     .. math:: C_f = \int \lVert u \rVert\, |\hat f(u)|\, du = \mathbb{E} \lVert u \rVert
               = \sqrt2\; \frac{\Gamma(\frac{n+1}{2})}{\Gamma(\frac n2)} .
+
+    Equals ``scipy.stats.chi.mean``.
+
+    Args:
+        n: dimension.
+
+    Example:
+        >>> round(barron_constant(1) ** 2 * np.pi, 3)
+        2.0
     """
     check_whole("barron_constant: n", n, 1)
     return float(np.sqrt(2) * np.exp(gammaln((n + 1) / 2) - gammaln(n / 2)))
@@ -321,7 +410,7 @@ def barron_constant(n: int) -> float:
 def barron_sample(
     n: int, m: int, r: float, rng: Generator, centre: Float[ndarray, "n"] | None = None
 ) -> Network:
-    r"""Draw ``m`` steps whose mean is, on average, a bell on the ball of radius ``r``.
+    r"""Draw ``m`` step units that on average sum to a bell on the ball of radius ``r``.
 
     The bell :math:`f(x) = e^{-\lVert x - p \rVert^2 / 2}` around the centre :math:`p` has
     :math:`\hat f(u)` with the phase :math:`-u \cdot p`. Directions :math:`v` are uniform,
@@ -338,6 +427,11 @@ def barron_sample(
         r: radius of the ball, around zero.
         rng: source of randomness.
         centre: :math:`p`; zero, if it is left out.
+
+    Example:
+        >>> net = barron_sample(2, 10, 1.0, np.random.default_rng(0))
+        >>> net(np.zeros((1, 2))).tolist()  # exact in the middle
+        [[1.0]]
     """
     check_whole("barron_sample: m", m, 1)
     check(r > 0, "barron_sample: r", "be positive", r)

@@ -22,7 +22,19 @@ __all__ = ["Codebook", "binary_code", "kmeans", "nearest"]
 
 
 class Codebook(NamedTuple):
-    """Codewords as rows, the number of the closest one for each point, and the cost."""
+    """A set of codewords, with the closest one for each point and the cost.
+
+    Attributes:
+        words: codewords as rows.
+        labels: the number of the closest codeword for each point.
+        cost: mean of half the squared distances.
+
+    Example:
+        >>> X, words = np.array([[0.0], [2], [5], [5]]), np.array([[0.0], [5]])
+        >>> found = nearest(X, words)
+        >>> found.words[found.labels].ravel().tolist(), found.cost
+        ([0.0, 0.0, 5.0, 5.0], 0.5)
+    """
 
     words: Float[ndarray, "m n"]
     labels: Int[ndarray, "s"]
@@ -30,7 +42,18 @@ class Codebook(NamedTuple):
 
 
 def nearest(X: Float[ndarray, "s n"], words: Float[ndarray, "m n"]) -> Codebook:
-    """Give each point to its closest codeword, the first of them at a tie."""
+    """Give each point to its closest codeword, the first of them at a tie.
+
+    Args:
+        X: points as rows.
+        words: codewords as rows.
+
+    Example:
+        >>> X, words = np.array([[0.0], [2], [5], [5]]), np.array([[0.0], [5]])
+        >>> found = nearest(X, words)
+        >>> found.labels.tolist(), found.cost  # one point is 2 away: (2²/2)/4
+        ([0, 0, 1, 1], 0.5)
+    """
     X, words = _points("nearest", X), np.asarray(words, float)
     check(
         words.ndim == 2 and len(words) > 0 and words.shape[1] == X.shape[1],
@@ -47,7 +70,7 @@ def nearest(X: Float[ndarray, "s n"], words: Float[ndarray, "m n"]) -> Codebook:
 def kmeans(
     X: Float[ndarray, "s n"], k: int, rng: Generator, starts: int = 20
 ) -> Codebook:
-    """Find ``k`` free codewords: each becomes the mean of its points (Lloyd 1982).
+    """Find ``k`` codewords by k-means: each is the mean of its points (Lloyd 1982).
 
     A search starts from points that tend to lie far apart: each is drawn with a
     probability proportional to its squared distance from those before (Arthur and
@@ -58,6 +81,12 @@ def kmeans(
         k: number of codewords, at most as many as there are points.
         rng: chooses the points to start from.
         starts: how often to start; the best result is returned.
+
+    Example:
+        >>> X = np.array([[0.0], [2.0], [10.0], [12.0]])
+        >>> found = kmeans(X, 2, np.random.default_rng(0))
+        >>> np.sort(found.words.ravel()).tolist(), found.cost
+        ([1.0, 11.0], 0.5)
     """
     X = _points("kmeans", X)
     check_whole("kmeans: starts", starts, 1)
@@ -87,9 +116,9 @@ def kmeans(
 def binary_code(
     X: Float[ndarray, "s n"], bits: int, rng: Generator, starts: int = 20
 ) -> Codebook:
-    r"""Find codewords :math:`b + Wz`, one for each ``z`` of so many bits.
+    r"""Find codewords :math:`b + Wz`, one for each vector ``z`` of so many bits.
 
-    They are the corners of a parallelotope, in the order of :func:`neurons.corners`. With
+    They are the corners of a parallelotope, in the order of :func:`.all_inputs`. With
     the bits of all points given, ``b`` and ``W`` solve a problem of least squares.
 
     Args:
@@ -97,6 +126,12 @@ def binary_code(
         bits: length of the code, at most 16: there are 2^bits codewords.
         rng: chooses where to start: from some of the points, or from random codes.
         starts: how often to start; the best result is returned.
+
+    Example:
+        >>> X = np.array([[1.0], [2.0], [5.0], [6.0]])  # 1 + 4z₁ + z₂
+        >>> found = binary_code(X, 2, np.random.default_rng(0))
+        >>> np.sort(found.words.ravel()).round(3).tolist(), round(found.cost, 3)
+        ([1.0, 2.0, 5.0, 6.0], 0.0)
     """
     X = _points("binary_code", X)
     check_whole("binary_code: starts", starts, 1)
