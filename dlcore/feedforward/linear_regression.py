@@ -25,7 +25,18 @@ _MAX_ROUNDS = 10_000  # of reweighting in huber
 
 
 class Svd(NamedTuple):
-    """The parts of a matrix that belong to positive singular values."""
+    """The part of a singular value decomposition with positive singular values.
+
+    Attributes:
+        U: left singular vectors :math:`u_k` as columns.
+        d: singular values :math:`d_k`, largest first.
+        V: right singular vectors :math:`v_k` as columns.
+
+    Example:
+        >>> U, d, V = Svd(np.eye(2), np.array([3.0, 2.0]), np.eye(2))
+        >>> (U * d @ V.T).tolist()
+        [[3.0, 0.0], [0.0, 2.0]]
+    """
 
     U: Float[ndarray, "s r"]
     d: Float[ndarray, "r"]
@@ -33,7 +44,17 @@ class Svd(NamedTuple):
 
 
 def design(X: Float[ndarray, "s n"]) -> Float[ndarray, "s n1"]:
-    """Append the constant feature 1, whose weight is the bias."""
+    """Return the design matrix: the points with the constant feature 1 appended.
+
+    The weight of this feature is the bias.
+
+    Args:
+        X: points as rows.
+
+    Example:
+        >>> design(np.array([[2.0], [3.0]])).tolist()
+        [[2.0, 1.0], [3.0, 1.0]]
+    """
     check_matrix("design: X", X, "have points as rows")
     return np.column_stack([X, np.ones(len(X))])
 
@@ -45,6 +66,18 @@ def ols(X: Float[ndarray, "s n"], y: Float[ndarray, "s *m"]) -> Float[ndarray, "
 
     With several targets per point, ``y`` of shape ``(s, m)``, the answer has a row of
     weights for each: the matrix of a layer.
+
+    Equals ``numpy.linalg.lstsq``. Equals ``sklearn.linear_model.LinearRegression`` with
+    the bias among the weights, by :func:`design`.
+
+    Args:
+        X: points as rows.
+        y: targets.
+
+    Example:
+        >>> X, y = design(np.array([[0.0], [1], [2]])), np.array([0.0, 0, 3])
+        >>> ols(X, y).round(3).tolist()  # slope and bias
+        [1.5, -0.5]
     """
     check_data("ols", X, y, dims=2)
     U, d, V = _svd(X)
@@ -52,9 +85,18 @@ def ols(X: Float[ndarray, "s n"], y: Float[ndarray, "s *m"]) -> Float[ndarray, "
 
 
 def hat(X: Float[ndarray, "s n"]) -> Float[ndarray, "s s"]:
-    r"""Return the projection onto the columns' span: it takes ``y`` to :math:`\hat y`.
+    r"""Return the hat matrix, which projects ``y`` onto the span of the columns of ``X``.
+
+    It takes the targets to the predictions :math:`\hat y` of :func:`ols`.
 
     .. math:: P = X X^+ = \sum_{k=1}^{r} u_k u_k^\top
+
+    Args:
+        X: points as rows.
+
+    Example:
+        >>> hat(np.ones((2, 1))).round(3).tolist()  # takes y to its mean
+        [[0.5, 0.5], [0.5, 0.5]]
     """
     check_data("hat", X)
     U, _, _ = _svd(X)
@@ -70,6 +112,18 @@ def standard_errors(
         \hat\sigma^2 = \frac{\lVert y - X\hat w \rVert^2}{s - n}, \qquad
         \mathrm{se}_j^2 = \hat\sigma^2\, (X^\top X)^{-1}_{jj}
             = \hat\sigma^2 \sum_{k=1}^{n} \frac{v_{jk}^2}{d_k^2}
+
+    Equals ``scipy.stats.linregress`` in ``stderr`` and ``intercept_stderr``, for one
+    feature and a bias.
+
+    Args:
+        X: points as rows.
+        y: targets.
+
+    Example:
+        >>> X, y = design(np.array([[0.0], [1], [2]])), np.array([0.0, 0, 3])
+        >>> (standard_errors(X, y) ** 2).round(3).tolist()
+        [0.75, 1.25]
     """
     check_data("standard_errors", X, y)
     U, d, V = _svd(X)
@@ -100,6 +154,17 @@ def least_absolute(
 
     A linear program: minimise :math:`\sum_i t_i` subject to :math:`-t \le y - Xw \le t`.
     Where several weights are optimal, it returns one of them.
+
+    Equals ``sklearn.linear_model.QuantileRegressor`` with ``quantile=0.5`` and
+    ``alpha=0`` in the sum it reaches.
+
+    Args:
+        X: points as rows.
+        y: targets.
+
+    Example:
+        >>> least_absolute(np.ones((3, 1)), np.array([1.0, 2, 9])).round(3).tolist()  # median
+        [2.0]
     """
     check_data("least_absolute", X, y)
     s, n = X.shape
@@ -132,6 +197,18 @@ def huber(
     :math:`c_i` times; the loop computes both in turn, and no turn raises the sum. It ends
     when the predictions stay and the gradient, :math:`\sum_i c_i r_i x_i`, is zero but for
     a millionth of what it could be.
+
+    Equals ``sklearn.linear_model.HuberRegressor`` with ``alpha=0``, if ``delta`` is its
+    ``epsilon`` times its ``scale_``.
+
+    Args:
+        X: points as rows.
+        y: targets.
+        delta: where the loss becomes straight, :math:`\delta`.
+
+    Example:
+        >>> huber(np.ones((4, 1)), np.array([0.0, 0, 0, 8])).round(3).tolist()  # 3w = delta
+        [0.333]
     """
     check_data("huber", X, y)
     ok = bool(0 < delta < np.inf)

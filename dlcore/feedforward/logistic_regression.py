@@ -39,9 +39,24 @@ _APART = 1e-7  # what a linear program may leave of zero
 def logistic_gradient(
     X: Float[ndarray, "s n"], y: Int[ndarray, "s"], w: Float[ndarray, "n"], b: float
 ) -> Float[ndarray, "m"]:
-    r"""Return :math:`\frac1s A^\top (p - y)` with :math:`p = \sigma(Xw + b)`.
+    r"""Return the gradient of logistic regression, :math:`\frac1s A^\top (p - y)`.
 
-    It is the gradient of the mean cross-entropy by :math:`(w, b)`.
+    It is that of the mean cross-entropy by :math:`(w, b)`, with :math:`p = \sigma(Xw + b)`
+    and the design matrix :math:`A`.
+
+    Equals ``torch.autograd.grad`` of
+    ``torch.nn.functional.binary_cross_entropy_with_logits``.
+
+    Args:
+        X: points as rows.
+        y: labels 0 and 1.
+        w: weights.
+        b: bias.
+
+    Example:
+        >>> X, y = np.array([[1.0], [3.0]]), np.array([0, 1])
+        >>> logistic_gradient(X, y, np.zeros(1), 0.0).tolist()  # p = 1/2
+        [-0.5, 0.0]
     """
     check(
         np.shape(y) == (len(X),),
@@ -58,9 +73,23 @@ def logistic_gradient(
 def logistic_hessian(
     X: Float[ndarray, "s n"], w: Float[ndarray, "n"], b: float
 ) -> Float[ndarray, "m m"]:
-    r"""Return :math:`\frac1s A^\top \operatorname{diag}(p(1 - p))\, A`.
+    r"""Return the Hessian of logistic regression.
+
+    .. math:: \frac1s A^\top \operatorname{diag}(p(1 - p))\, A
 
     Times ``s`` and inverted, at the fit, it estimates the covariance of :math:`(w, b)`.
+
+    Equals ``torch.autograd.functional.hessian`` of
+    ``torch.nn.functional.binary_cross_entropy_with_logits``.
+
+    Args:
+        X: points as rows.
+        w: weights.
+        b: bias.
+
+    Example:
+        >>> logistic_hessian(np.array([[1.0], [3.0]]), np.zeros(1), 0.0).tolist()
+        [[1.25, 0.5], [0.5, 0.25]]
     """
     A, z = design(X), X @ w + b
     return (A.T * sigmoid.derivative(z)) @ A / len(X)
@@ -72,7 +101,24 @@ def softmax_gradient(
     W: Float[ndarray, "C n"],
     b: Float[ndarray, "C"],
 ) -> Float[ndarray, "C m"]:
-    r"""Return :math:`\frac1s (P - Y)^\top A`: row ``c`` is the gradient by :math:`(w_c, b_c)`."""
+    r"""Return the gradient of softmax regression, :math:`\frac1s (P - Y)^\top A`.
+
+    Row ``c`` is the gradient of the mean cross-entropy by :math:`(w_c, b_c)`. The rows of
+    :math:`P` are the probabilities and those of :math:`Y` the labels as one-hot vectors.
+
+    Equals ``torch.autograd.grad`` of ``torch.nn.functional.cross_entropy``.
+
+    Args:
+        X: points as rows.
+        y: labels 0, …, C − 1.
+        W: weights, one row per class.
+        b: biases.
+
+    Example:
+        >>> X, y = np.array([[1.0], [3.0]]), np.array([0, 1])
+        >>> softmax_gradient(X, y, np.zeros((2, 1)), np.zeros(2)).tolist()
+        [[0.5, 0.0], [-0.5, 0.0]]
+    """
     P, Y = softmax(X @ W.T + b), one_hot(y, len(b))
     others = P * (1 - Y)
     residual = others - Y * others.sum(axis=1, keepdims=True)  # P − Y
@@ -82,10 +128,23 @@ def softmax_gradient(
 def softmax_hessian(
     X: Float[ndarray, "s n"], W: Float[ndarray, "C n"], b: Float[ndarray, "C"]
 ) -> Float[ndarray, "Cm Cm"]:
-    r"""Return the second derivatives by all :math:`(w_c, b_c)`, one class after another.
+    r"""Return the Hessian of softmax regression by all :math:`(w_c, b_c)`, class by class.
 
     The block of classes ``c`` and ``d`` is
     :math:`\frac1s A^\top \operatorname{diag}(p_c (\delta_{cd} - p_d))\, A`.
+
+    Equals ``torch.autograd.functional.hessian`` of
+    ``torch.nn.functional.cross_entropy``.
+
+    Args:
+        X: points as rows.
+        W: weights, one row per class.
+        b: biases.
+
+    Example:
+        >>> H = softmax_hessian(np.array([[1.0], [3.0]]), np.zeros((2, 1)), np.zeros(2))
+        >>> H[:2].tolist()  # p(1 - p) and -pq are 1/4 and -1/4
+        [[1.25, 0.5, -1.25, -0.5], [0.5, 0.25, -0.5, -0.25]]
     """
     A, P = design(X), softmax(X @ W.T + b)
     rest = P @ (1 - np.eye(len(b)))  # 1 − P, exact also near P = 1
@@ -97,12 +156,21 @@ def softmax_hessian(
 
 
 def overlap(X: Float[ndarray, "s n"], y: Int[ndarray, "s"]) -> bool:
-    r"""Tell whether the classes overlap, so that the cost without a penalty has a minimum.
+    r"""Tell whether the classes overlap, so that the unpenalised cost has a minimum.
 
     They do not if some scores are nowhere wrong and somewhere right: :math:`o_y - o_c \ge
     0` at all points and for all other classes ``c``, with one difference positive. A
     linear program looks for such scores, with differences up to 1, and makes their sum
     as large as it can.
+
+    Args:
+        X: points as rows.
+        y: labels 0, …, C − 1.
+
+    Example:
+        >>> X = np.array([[0.0], [1.0], [2.0]])
+        >>> overlap(X, np.array([0, 1, 0])), overlap(X, np.array([0, 0, 1]))
+        (True, False)
     """
     C = _check_data("overlap", X, y)
     A = design(_standard("overlap", X)[0])
@@ -128,12 +196,21 @@ def logistic_regression(
     It is the softmax of two classes: :math:`w = w_1 - w_0`, and where :math:`w_0 = -w_1`,
     :math:`\frac{\lambda}{2} \|w\|^2 = \frac{2\lambda}{2} (\|w_0\|^2 + \|w_1\|^2)`.
 
+    Equals ``sklearn.linear_model.LogisticRegression`` with ``C = 1 / (penalty *
+    len(X))``.
+
     Args:
         X: points.
         y: labels 0 and 1.
         penalty: the factor :math:`\lambda` of :math:`\frac{\lambda}{2} \|w\|^2`, which is
             added to the mean cross-entropy; the bias is free. Without it the classes must
             overlap, or there is no minimum.
+
+    Example:
+        >>> X, y = np.repeat([[0.0], [1.0]], 4, axis=0), np.array([0, 0, 0, 1, 0, 1, 1, 1])
+        >>> w, b = logistic_regression(X, y)
+        >>> np.exp([b, w[0] + b]).round(3).tolist()  # odds 1:3 at x = 0 and 3:1 at x = 1
+        [0.333, 3.0]
     """
     who = "logistic_regression"
     C = _check_data(who, X, y, penalty)
@@ -150,12 +227,21 @@ def softmax_regression(
     To add the same vector to all rows of :math:`W`, or the same number to all biases,
     changes no probability. Of all fits this is the one in which both sum to zero.
 
+    Equals ``sklearn.linear_model.LogisticRegression`` with ``C = 1 / (penalty *
+    len(X))``, its biases shifted to sum to zero.
+
     Args:
         X: points.
         y: labels 0, …, C − 1.
         penalty: the factor :math:`\lambda` of :math:`\frac{\lambda}{2} \|W\|^2`, which is
             added to the mean cross-entropy; the biases are free. Without it the classes
             must overlap, or there is no minimum.
+
+    Example:
+        >>> X, y = np.repeat([[0.0], [1.0]], 4, axis=0), np.array([0, 0, 1, 2, 0, 1, 2, 2])
+        >>> W, b = softmax_regression(X, y)
+        >>> softmax(X[[0, 4]] @ W.T + b).round(3).tolist()  # the frequencies at x = 0 and 1
+        [[0.5, 0.25, 0.25], [0.25, 0.25, 0.5]]
     """
     who = "softmax_regression"
     return _fit(who, X, y, penalty, _check_data(who, X, y, penalty))

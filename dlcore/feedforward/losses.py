@@ -32,13 +32,20 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class Loss:
-    r"""A loss :math:`\ell(o, y)` and its gradient by the output :math:`o`.
+    r"""A loss :math:`\ell(o, y)` of outputs and targets, and its gradient by the outputs.
 
     Attributes:
         name: what readers call it.
         value: losses of the rows of ``o``.
         slope: gradient of each row's loss by that row.
         targets: checks the targets and gives them the shape of the outputs.
+
+    Example:
+        >>> o, y = np.array([[3.0], [0.0]]), np.array([[1.0], [1.0]])
+        >>> squared(o, y).tolist(), squared.gradient(o, y).tolist()
+        ([2.0, 0.5], [[2.0], [-1.0]])
+        >>> cross_entropy(np.log([[1.0, 3.0]]), np.array([1])).round(3).tolist()  # -log 3/4
+        [0.288]
     """
 
     name: str
@@ -73,7 +80,16 @@ class Loss:
 
 
 def one_hot(y: Int[ndarray, "s"], classes: int) -> Float[ndarray, "s classes"]:
-    """Return a row per example: 1 at its class, 0 elsewhere."""
+    """Return one-hot vectors: a row per example, 1 at its class and 0 elsewhere.
+
+    Args:
+        y: classes, numbered from 0.
+        classes: how many there are.
+
+    Example:
+        >>> one_hot(np.array([2, 0]), 3).tolist()
+        [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]
+    """
     ok = np.issubdtype(y.dtype, np.integer) and y.ndim == 1
     check(
         ok,
@@ -149,30 +165,44 @@ def _counts(o: ndarray, y: ndarray) -> ndarray:
     return y
 
 
+#: The squared loss :math:`\frac12 (o - y)^2`, summed over outputs. Equals
+#: ``torch.nn.functional.mse_loss`` up to the factor 1/2.
 squared = Loss(
     "squared", lambda o, y: (o - y) ** 2 / 2, lambda o, y: o - y, _same_shape
 )
+#: The absolute loss :math:`|o - y|`, summed over outputs. Equals
+#: ``torch.nn.functional.l1_loss``.
 absolute = Loss(
     "absolute", lambda o, y: np.abs(o - y), lambda o, y: np.sign(o - y), _same_shape
 )
+#: Huber's loss: :math:`\frac12 r^2` for residuals :math:`|r| \le 1`, and :math:`|r| -
+#: \frac12` beyond. Equals ``torch.nn.functional.huber_loss``.
 huber = Loss(
     "Huber",
     lambda o, y: np.where(np.abs(o - y) <= 1, (o - y) ** 2 / 2, np.abs(o - y) - 0.5),
     lambda o, y: np.clip(o - y, -1.0, 1.0),
     _same_shape,
 )
+#: The loss :math:`-y \log p - (1 - y) \log(1 - p)` of logits :math:`o`, with :math:`p
+#: = \sigma(o)`. Equals ``torch.nn.functional.binary_cross_entropy_with_logits``.
 binary_cross_entropy = Loss(
     "binary cross-entropy",
     lambda o, y: np.maximum(o, 0) - o * y + np.log1p(np.exp(-np.abs(o))),
     lambda o, y: sigmoid(o) - y,
     _bits,
 )
+#: The loss :math:`-\log p_y` of logits :math:`o`, with :math:`p =
+#: \operatorname{softmax}(o)`. Targets are classes or rows of probabilities. Equals
+#: ``torch.nn.functional.cross_entropy``.
 cross_entropy = Loss(
     "cross-entropy",
     lambda o, y: -y * log_softmax(o),
     lambda o, y: softmax(o) - y,
     _distributions,
 )
-poisson = Loss(  # without log y!, which no output changes
+#: The loss :math:`e^o - o y` of counts :math:`y` with the rate :math:`e^o`, without
+#: :math:`\log y!`, which no output changes. Equals
+#: ``torch.nn.functional.poisson_nll_loss``.
+poisson = Loss(
     "Poisson", lambda o, y: np.exp(o) - o * y, lambda o, y: np.exp(o) - y, _counts
 )

@@ -43,22 +43,35 @@ __all__ = [
     "mlp",
 ]
 
+#: Inputs of a layer: a row per sample.
 Inputs: TypeAlias = Float[ndarray, "s n"]
+#: Weighted sums of a layer's units: a row per sample.
 Sums: TypeAlias = Float[ndarray, "s m"]
+#: Outputs of a layer: a row per sample.
 Outputs: TypeAlias = Float[ndarray, "s k"]
+#: What a layer's backward pass returns: the gradients by its inputs and by each of its
+#: parameters.
 Gradients: TypeAlias = tuple[Inputs, list[ndarray]]
 
+#: The hint given where inputs have a wrong shape.
 ROWS = "Rows are samples; on the line, pass x[:, None]."
 
 
 @dataclass(eq=False)
 class Dense:
-    r"""The layer :math:`y = \varphi(Wx + b)`.
+    r"""The fully connected layer :math:`y = \varphi(Wx + b)`.
+
+    Equals ``torch.nn.functional.linear`` followed by the activation.
 
     Attributes:
         W: weights, a row per unit; whole numbers become floats.
         b: biases, one per unit; whole numbers become floats.
         phi: activation; a function without a derivative will do if nothing is trained.
+
+    Example:
+        >>> layer = Dense(np.array([[1.0, 2.0]]), np.array([-1.0]))
+        >>> layer(np.array([[3.0, 4.0]])).tolist()
+        [[10.0]]
     """
 
     W: Float[ndarray, "m n"]
@@ -112,12 +125,21 @@ class Dense:
 
 @dataclass(eq=False)
 class Residual(Dense):
-    r"""The layer :math:`y = Vx + \varphi(Wx + b) - \varphi(0)`.
+    r"""The layer with a shortcut, :math:`y = Vx + \varphi(Wx + b) - \varphi(0)`.
 
     With zero weights and biases it is the shortcut :math:`Vx` alone.
 
+    Equals ``torch.nn.functional.linear`` with the activation, plus the shortcut.
+
     Attributes:
+        W: weights, a row per unit.
+        b: biases, one per unit.
+        phi: activation.
         V: the shortcut; without one it is the identity, and is not trained.
+
+    Example:
+        >>> Residual(np.zeros((2, 2)), np.zeros(2))(np.array([[3.0, 4.0]])).tolist()
+        [[3.0, 4.0]]
     """
 
     V: Float[ndarray, "m n"] | None = None
@@ -152,9 +174,15 @@ class Residual(Dense):
 
 
 class Concat(Dense):
-    r"""The layer :math:`y = (x, \varphi(Wx + b))`: outputs are added to what came before.
+    r"""The layer :math:`y = (x, \varphi(Wx + b))`: its outputs are appended to its inputs.
 
     A chain of them is a block of a DenseNet: each unit sees all earlier ones.
+
+    Equals ``torch.cat`` of the inputs and the outputs of a dense layer.
+
+    Example:
+        >>> Concat(np.ones((1, 2)), np.zeros(1))(np.array([[3.0, 4.0]])).tolist()
+        [[3.0, 4.0, 7.0]]
     """
 
     @property
@@ -176,10 +204,19 @@ class Concat(Dense):
 
 @dataclass(eq=False)
 class Network:
-    """Layers one after another.
+    """A feedforward network: layers one after another.
+
+    Equals ``torch.nn.Sequential``, in value and gradient.
 
     Attributes:
         layers: from the inputs to the outputs.
+
+    Example:
+        >>> from dlcore.feedforward.losses import squared
+        >>> net = Network([Dense(np.array([[2.0]]), np.array([1.0]))])
+        >>> loss, (dW, db) = net.gradient(np.array([[3.0]]), np.array([[6.0]]), squared)
+        >>> loss, dW.tolist(), db.tolist()  # output 7, target 6
+        (0.5, [[3.0]], [1.0])
     """
 
     layers: Sequence[Dense]
@@ -246,11 +283,17 @@ class Network:
 def layered(
     pairs: Iterable[tuple[Float[ndarray, "_ _"], Float[ndarray, "_"]]], phi: Function
 ) -> Network:
-    r"""Build a network of weights and biases :math:`(W, b)`, whose last layer is linear.
+    r"""Build a network from weights and biases :math:`(W, b)`; the last layer is linear.
 
     Args:
         pairs: one for each layer, from the inputs to the outputs.
         phi: activation of the hidden layers.
+
+    Example:
+        >>> from dlcore.feedforward.activations import relu
+        >>> first, last = (np.array([[1.0], [-1]]), np.zeros(2)), (np.ones((1, 2)), np.zeros(1))
+        >>> layered([first, last], relu)(np.array([[-2.0], [3.0]])).tolist()  # |x|
+        [[2.0], [3.0]]
     """
     network = Network([Dense(W, b, phi) for W, b in pairs])
     network.layers[-1].phi = identity
@@ -260,7 +303,7 @@ def layered(
 def initialize(
     network: Network, rule: Callable[[Shape], float], rng: Generator
 ) -> Network:
-    """Draw the weights of every layer from the normal distribution; biases become zero.
+    """Draw the weights of all layers from normal distributions; biases become zero.
 
     Args:
         network: changed in place.
@@ -269,6 +312,12 @@ def initialize(
 
     Returns:
         The network.
+
+    Example:
+        >>> net = Network([Dense(np.zeros((200, 50)), np.ones(200))])
+        >>> W, b = initialize(net, he, np.random.default_rng(0)).parameters()
+        >>> float(W.var().round(2)), float(b.max())  # 2/50
+        (0.04, 0.0)
     """
     check(callable(rule), "initialize: rule", "be a function of a shape", rule)
     for layer in network.layers:
@@ -287,6 +336,11 @@ def mlp(sizes: Sequence[int], phi: Activation, rng: Generator) -> Network:
         sizes: number of inputs, of units in each hidden layer, of outputs.
         phi: activation of the hidden layers.
         rng: source of randomness.
+
+    Example:
+        >>> from dlcore.feedforward.activations import relu
+        >>> mlp([784, 100, 10], relu, np.random.default_rng(0)).size  # 785·100 + 101·10
+        79510
     """
     check(len(sizes) >= 2, "mlp: sizes", "name inputs and outputs", sizes)
     for size in sizes:

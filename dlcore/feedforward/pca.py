@@ -13,12 +13,20 @@ __all__ = ["PCA", "pca"]
 
 @dataclass(frozen=True, eq=False)
 class PCA:
-    r"""A code of ``k`` numbers, :math:`z = V(x - \bar x)`, and back, :math:`\bar x + V^\top z`.
+    r"""A linear code of ``k`` numbers, :math:`z = V(x - \bar x)`, and its decoder.
+
+    The decoder returns :math:`\bar x + V^\top z`.
 
     Attributes:
         mean: the mean :math:`\bar x` of the points.
         V: the first ``k`` principal axes as rows, orthonormal.
         variances: of the points along all principal axes, largest first.
+
+    Example:
+        >>> X = np.array([[3.0, 0], [-3, 0], [0, 1], [0, -1]])
+        >>> code = pca(X, 1)  # the first axis is horizontal
+        >>> abs(code.encode(X)).ravel().round(3).tolist(), round(code.cost, 3)
+        ([3.0, 3.0, 0.0, 0.0], 0.25)
     """
 
     mean: Float[ndarray, "n"]
@@ -46,15 +54,22 @@ class PCA:
 
 
 def pca(X: Float[ndarray, "s n"], k: int) -> PCA:
-    r"""Find the ``k`` principal axes of points.
+    r"""Find the ``k`` principal axes of points, along which they vary most.
 
     They are the first right singular vectors of the centred points. The variances
     :math:`\lambda_i = \sigma_i^2 / s` are the eigenvalues of the covariance
     :math:`\frac1s \sum_i (x_i - \bar x)(x_i - \bar x)^\top`.
 
+    Equals ``sklearn.decomposition.PCA``, whose variances divide by ``s - 1``.
+
     Args:
         X: points as rows.
         k: how many axes to keep, at most as many as there are columns.
+
+    Example:
+        >>> X = np.array([[3.0, 0], [-3, 0], [0, 1], [0, -1]])
+        >>> pca(X, 1).variances.round(3).tolist()  # 18/4 and 2/4
+        [4.5, 0.5]
     """
     check_matrix("pca: X", X, "have points as rows")
     check_finite("pca: X", X)

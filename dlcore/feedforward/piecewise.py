@@ -18,7 +18,19 @@ _ROUND = 1e-13  # a change of height up to this part of its terms is none
 
 
 class ReluSum(NamedTuple):
-    r""":math:`f(t) = a t + c + \sum_k v_k \max(0, t - t_k)`."""
+    r"""A sum of ReLUs, :math:`f(t) = a t + c + \sum_k v_k \max(0, t - t_k)`.
+
+    Attributes:
+        a: slope on the left, :math:`a`.
+        c: constant :math:`c`.
+        v: changes of slope :math:`v_k`.
+        knots: where they are, :math:`t_k`.
+
+    Example:
+        >>> f = ReluSum(-1.0, 0.0, np.array([2.0]), np.array([0.0]))
+        >>> f(np.array([-3.0, 2.0])).tolist()  # |t|
+        [3.0, 2.0]
+    """
 
     a: float
     c: float
@@ -38,9 +50,16 @@ def relu_sum(x: Float[ndarray, "k"], y: Float[ndarray, "k"]) -> ReluSum:
     The first slope goes into the affine part, and each inner knot gets a ReLU weighted
     with the change of slope there.
 
+    Equals ``scipy.interpolate.make_interp_spline`` with ``k=1``.
+
     Args:
         x: knots in increasing order, at least two.
         y: the values there.
+
+    Example:
+        >>> f = relu_sum(np.array([0.0, 1, 2]), np.array([0.0, 1, 0]))  # a tent
+        >>> f.a, f.c, f.v.tolist(), f.knots.tolist()
+        (1.0, 0.0, [-2.0], [1.0])
     """
     x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
     check(
@@ -65,7 +84,7 @@ def relu_sum(x: Float[ndarray, "k"], y: Float[ndarray, "k"]) -> ReluSum:
 def breakpoints(
     network: Network, start: Float[ndarray, "n"], end: Float[ndarray, "n"]
 ) -> tuple[Float[ndarray, "k"], Float[ndarray, "k out"]]:
-    r"""Follow a network along a segment, from bend to bend.
+    r"""Find where a ReLU network bends along a segment.
 
     The outputs of a layer are piecewise linear along the segment. So are the sums of the
     next one, and the zeros of these sums are the new bends.
@@ -80,6 +99,15 @@ def breakpoints(
         ``start + t * (end - start)``, and the outputs there. Between them it is affine,
         so there are ``len(t) - 1`` linear pieces. What cannot be told from rounding is
         no bend: a change of slope below :math:`10^{-9}` of the slopes beside it.
+
+    Example:
+        >>> from dlcore.feedforward.activations import relu
+        >>> from dlcore.feedforward.network import mlp
+        >>> net = mlp([1, 2, 1], relu, np.random.default_rng(0))
+        >>> net.layers[0].W[:], net.layers[1].W[:] = [[1.0], [-1.0]], 1.0
+        >>> t, y = breakpoints(net, np.array([-1.0]), np.array([3.0]))  # |x|
+        >>> t.tolist(), y.ravel().tolist()
+        ([0.0, 0.25, 1.0], [1.0, 0.0, 3.0])
     """
     check_relu("breakpoints", network)
     start, end = np.asarray(start, dtype=float), np.asarray(end, dtype=float)

@@ -37,7 +37,9 @@ __all__ = [
 _Plane: TypeAlias = tuple[Fraction, ...]  # weights and bias, first weight 1
 
 _THIN = 1e-10  # a cell thinner than this part of the box is no cell
-ROUND = 1e-13  # a sum up to this part of its terms is taken for rounding
+#: A sum up to this part of its terms is taken for rounding.
+ROUND = 1e-13
+#: The most cells that :func:`cells` lists.
 MAX_CELLS = 50_000
 _MAX_VERTICES = 100_000
 
@@ -48,6 +50,14 @@ def zaslavsky(m: int, n: int) -> int:
     Zaslavsky (1975) counted for all arrangements; this case is Steiner's and Schläfli's.
 
     .. math:: R(m, n) = \sum_{i=0}^{n} \binom{m}{i}
+
+    Args:
+        m: number of hyperplanes.
+        n: dimension.
+
+    Example:
+        >>> zaslavsky(3, 2)  # three lines in the plane
+        7
     """
     check_whole("zaslavsky: m", m, 0)
     check_whole("zaslavsky: n", n, 0)
@@ -63,6 +73,15 @@ def count_regions(W: Float[ndarray, "m n"], b: Float[ndarray, "m"]) -> int:
 
     The numbers are taken as they stand, as fractions, so nothing is rounded. Rows with
     zero weights cut nothing, and equal hyperplanes count once.
+
+    Args:
+        W: normals :math:`w_i` as rows.
+        b: offsets :math:`b_i`.
+
+    Example:
+        >>> W = np.array([[1.0, 0], [1, 0], [0, 1]])  # two parallel lines and one across
+        >>> count_regions(W, np.array([0.0, 1, 0]))
+        6
     """
     layer = Dense(np.asarray(W, float), np.asarray(b, float))
     numbers = np.column_stack([layer.W, layer.b])
@@ -74,6 +93,16 @@ def patterns(network: Network, X: Float[ndarray, "s n"]) -> Bool[ndarray, "s hid
     r"""Return for each point which hidden units are active, layer after layer.
 
     .. math:: \kappa^{(l)}_i(x) = \mathbb{1}[w_i^\top x^{(l-1)} + b_i > 0]
+
+    Args:
+        network: with ReLU units.
+        X: points as rows.
+
+    Example:
+        >>> hidden, out = (np.array([[1.0], [-1]]), np.zeros(2)), (np.ones((1, 2)), np.zeros(1))
+        >>> net = layered([hidden, out], relu)
+        >>> patterns(net, np.array([[-2.0], [3.0]])).tolist()
+        [[False, True], [True, False]]
     """
     check_relu("patterns", network)
     X = np.asarray(X, dtype=float)
@@ -85,7 +114,19 @@ def patterns(network: Network, X: Float[ndarray, "s n"]) -> Bool[ndarray, "s hid
 
 
 class Cell(NamedTuple):
-    """A convex polygon in which no unit changes; there the network is affine."""
+    """A convex polygon on which a ReLU network is affine: no unit changes there.
+
+    Attributes:
+        corners: of the polygon, in order.
+        pattern: which hidden units are active.
+        slope: matrix of the affine map.
+        offset: its constant.
+
+    Example:
+        >>> net = layered([(np.eye(2), np.zeros(2)), (np.ones((1, 2)), np.zeros(1))], relu)
+        >>> [c.slope.tolist() for c in cells(net, (-1, 1, -1, 1)) if c.pattern.all()]
+        [[[1.0, 1.0]]]
+    """
 
     corners: Float[ndarray, "k 2"]
     pattern: Bool[ndarray, "hidden"]
@@ -106,6 +147,11 @@ def cells(network: Network, box: tuple[float, float, float, float]) -> list[Cell
     Returns:
         The cells, each with its corners in order, its pattern, and the affine map
         ``slope @ x + offset`` that the network computes there.
+
+    Example:
+        >>> net = layered([(np.eye(2), np.zeros(2)), (np.ones((1, 2)), np.zeros(1))], relu)
+        >>> sorted(c.pattern.tolist() for c in cells(net, (-1, 1, -1, 1)))  # quadrants
+        [[False, False], [False, True], [True, False], [True, True]]
     """
     check_relu("cells", network)
     *hidden, last = network.layers
@@ -138,7 +184,7 @@ def cells(network: Network, box: tuple[float, float, float, float]) -> list[Cell
 
 
 def folding_bound(m: int, n: int, L: int) -> int:
-    r"""Return how many linear pieces folding makes (Montúfar et al. 2014).
+    r"""Return how many linear pieces a folding network has at least (Montúfar et al. 2014).
 
     .. math:: \lfloor m/n \rfloor^{n(L-1)} \sum_{i=0}^{n} \binom{m}{i}
 
@@ -146,6 +192,10 @@ def folding_bound(m: int, n: int, L: int) -> int:
         m: units in each hidden layer, at least ``n``.
         n: inputs.
         L: hidden layers.
+
+    Example:
+        >>> folding_bound(2, 1, 1), folding_bound(2, 1, 3)  # each fold doubles the pieces
+        (3, 12)
     """
     check_whole("folding_bound: n", n, 1)
     check_whole("folding_bound: m", m, n)
@@ -169,6 +219,12 @@ def folding_network(m: int, n: int, L: int, rng: Generator) -> Network:
         n: inputs.
         L: hidden layers.
         rng: draws the hyperplanes of the last layer and the output's weights.
+
+    Example:
+        >>> from dlcore.feedforward.piecewise import breakpoints
+        >>> net = folding_network(2, 1, 3, np.random.default_rng(0))
+        >>> len(breakpoints(net, np.zeros(1), np.ones(1))[0]) - 1, folding_bound(2, 1, 3)
+        (12, 12)
     """
     folding_bound(m, n, L)  # refuses what it refuses
     check(
@@ -196,7 +252,18 @@ def folding_network(m: int, n: int, L: int, rng: Generator) -> Network:
 
 
 def check_relu(who: str, network: Network) -> None:
-    """Refuse what is not made of ReLU units and a linear last layer."""
+    """Refuse networks that are not made of ReLU units and a linear last layer.
+
+    Args:
+        who: the caller, named in the message.
+        network: the network.
+
+    Example:
+        >>> check_relu("me", Network([Dense(np.eye(2), np.zeros(2), relu)]))
+        Traceback (most recent call last):
+            ...
+        ValueError: me: network must have dense layers of ReLU units, and a linear last one; got ...
+    """
     kinds = [(type(layer), layer.phi) for layer in network.layers]
     check(
         kinds == [*[(Dense, relu)] * (len(kinds) - 1), (Dense, identity)],

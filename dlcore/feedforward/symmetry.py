@@ -21,7 +21,12 @@ _ODD = (identity, tanh)  # phi(-z) = -phi(z)
 
 
 def is_permutation(P: Float[ndarray, "m k"]) -> bool:
-    """Tell whether each row and each column holds one 1 and else zeros."""
+    """Tell whether a matrix is a permutation: one 1 in each row and column, else zeros.
+
+    Example:
+        >>> is_permutation(np.eye(3)[[2, 0, 1]]), is_permutation(np.ones((2, 2)))
+        (True, False)
+    """
     return bool(
         P.ndim == 2
         and P.shape[0] == P.shape[1] > 0
@@ -37,6 +42,18 @@ def permute_hidden(network: Network, layer: int, order: Sequence[int]) -> Networ
     With the permutation matrix :math:`P` that has a 1 in row :math:`j` and column
     ``order[j]``, :math:`(W, b)` become :math:`(PW, Pb)` and the next layer's
     :math:`W` becomes :math:`W P^\top`.
+
+    Args:
+        network: the network, which stays as it is.
+        layer: the hidden layer, counted from 1.
+        order: the old number of each unit.
+
+    Example:
+        >>> first, last = np.array([[1.0], [2.0]]), np.array([[3.0, 4.0]])
+        >>> net = Network([Dense(first, np.zeros(2), relu), Dense(last, np.zeros(1))])
+        >>> other = permute_hidden(net, 1, [1, 0])
+        >>> [layer.W.tolist() for layer in other.layers]  # 1·3 + 2·4 = 2·4 + 1·3
+        [[[2.0], [1.0]], [[4.0, 3.0]]]
     """
     changed, here, above = _hidden("permute_hidden", network, layer)
     whole = all(hasattr(j, "__index__") for j in order)
@@ -52,12 +69,24 @@ def permute_hidden(network: Network, layer: int, order: Sequence[int]) -> Networ
 
 
 def scale_hidden(network: Network, layer: int, d: Float[ndarray, "m"]) -> Network:
-    r"""Multiply what each hidden unit hears by :math:`d_j`, divide what it says.
+    r"""Scale the incoming weights of hidden units by :math:`d_j`, the outgoing by :math:`1/d_j`.
 
     With :math:`D = \operatorname{diag}(d)`, :math:`(W, b)` become :math:`(DW, Db)` and the
     next layer's :math:`W` becomes :math:`W D^{-1}`. This leaves the function alone if
     :math:`\varphi(d_j z) = d_j \varphi(z)`: for positive :math:`d_j` and the ReLU, and for
     :math:`d_j = \pm 1` and tanh.
+
+    Args:
+        network: the network, which stays as it is.
+        layer: the hidden layer, counted from 1.
+        d: a factor :math:`d_j` for each unit.
+
+    Example:
+        >>> first, last = np.array([[3.0]]), np.array([[4.0]])
+        >>> net = Network([Dense(first, np.zeros(1), relu), Dense(last, np.zeros(1))])
+        >>> other = scale_hidden(net, 1, np.array([2.0]))
+        >>> [layer.W.tolist() for layer in other.layers]  # 3 · 4 = 6 · 2
+        [[[6.0]], [[2.0]]]
     """
     changed, here, above = _hidden("scale_hidden", network, layer)
     check(

@@ -22,6 +22,13 @@ def depths(edges: Iterable[tuple[str, str]]) -> dict[str, int]:
 
     It is 0 for inputs, and :math:`1 + \max_{i \to j} \mathrm{depth}(i)` for other units
     :math:`j`. Units come in an order in which nobody hears a later one.
+
+    Args:
+        edges: pairs ``(i, j)``, where unit ``j`` hears unit ``i``.
+
+    Example:
+        >>> depths([("x", "h"), ("h", "y"), ("x", "y")])
+        {'x': 0, 'h': 1, 'y': 2}
     """
     heard = _heard(edges)
     depth: dict[str, int] = {}
@@ -31,7 +38,15 @@ def depths(edges: Iterable[tuple[str, str]]) -> dict[str, int]:
 
 
 def layout(edges: Iterable[tuple[str, str]]) -> dict[str, tuple[float, float]]:
-    """Return where to draw each unit: its depth, and its place among its equals."""
+    """Return where to draw each unit: its depth, and its place among those as deep.
+
+    Args:
+        edges: pairs ``(i, j)``, where unit ``j`` hears unit ``i``.
+
+    Example:
+        >>> layout([("x", "h"), ("h", "y"), ("x", "y")])
+        {'x': (0.0, 0.0), 'h': (1.0, 0.0), 'y': (2.0, 0.0)}
+    """
     columns: dict[int, list[str]] = {}
     for unit, depth in depths(edges).items():
         columns.setdefault(depth, []).append(unit)
@@ -48,13 +63,21 @@ def evaluate(
     phi: Mapping[str, Activation],
     inputs: Mapping[str, Float[ndarray, "s"]],
 ) -> dict[str, Float[ndarray, "s"]]:
-    r"""Compute :math:`x_j = \varphi_j(\sum_{i \to j} w_{ij} x_i + b_j)` for all units.
+    r"""Compute the values of all units, :math:`x_j = \varphi_j(\sum_i w_{ij} x_i + b_j)`.
+
+    The sum is over the units :math:`i` that unit :math:`j` hears.
 
     Args:
         weights: one for each edge.
         biases: one for each unit that is not an input.
         phi: activation of each unit that is not an input.
         inputs: values of each input, one per sample.
+
+    Example:
+        >>> from dlcore.feedforward.activations import relu
+        >>> x = {"x": np.array([1.0, -3.0])}
+        >>> evaluate({("x", "y"): 2.0}, {"y": 1.0}, {"y": relu}, x)["y"].tolist()
+        [3.0, 0.0]
     """
     heard = _heard(weights)
     order = _order(heard)
