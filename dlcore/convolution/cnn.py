@@ -311,7 +311,7 @@ def rows_seen(layers: Sequence[nn.Module], place: int) -> tuple[int, int]:
 
 
 def _along_rows(layer: nn.Module, name: str, default: int = 1) -> int:
-    """Return a setting of a layer, of the rows where those of the columns may differ."""
+    """Return a setting of a layer: that of the rows where the columns may differ."""
     value = getattr(layer, name, default)
     check(not isinstance(value, str), f"rows_seen: {name}", "be a number", value)
     return int(value[0] if isinstance(value, tuple) else value)
