@@ -128,7 +128,7 @@ class RNN(Recurrent):
 
     .. math:: h_t = \varphi(U h_{t-1} + V x_t + b)
 
-    Equals ``torch.nn.RNN``.
+    Equals ``torch.nn.RNN`` with ``batch_first=True``.
 
     Args:
         inputs: numbers :math:`x_t` has.
@@ -170,7 +170,7 @@ class LSTM(Recurrent):
     The state is :math:`(h_t, c_t)`; blocks of rows are :math:`i, f, \tilde c, o`, as in
     PyTorch.
 
-    Equals ``torch.nn.LSTM``.
+    Equals ``torch.nn.LSTM`` with ``batch_first=True``.
 
     Args:
         inputs: numbers :math:`x_t` has.
@@ -275,7 +275,7 @@ class GRU(Recurrent):
     This is ``reset="after"``, the convention of PyTorch. With ``"before"``, that of Cho et
     al., the reset gate stands inside: :math:`U_h (r \odot h_{t-1})`, without :math:`d`.
 
-    Equals ``torch.nn.GRU`` if ``reset="after"``.
+    Equals ``torch.nn.GRU`` with ``batch_first=True``, if ``reset="after"``.
 
     Args:
         inputs: numbers :math:`x_t` has.

@@ -65,7 +65,7 @@ def scan_doubling(a: Steps, b: Steps) -> tuple[Steps, int]:
 
 
 def scan(a: Steps, b: Steps) -> Steps:
-    r"""Solve a linear recurrence in parallel, with a gradient that is one too.
+    r"""Solve a linear recurrence for all times in parallel.
 
     All :math:`z_t` take about :math:`2T` joins in :math:`2 \log_2 T` rounds.
 

@@ -65,8 +65,8 @@ class Block(nn.Module):
     The sublayers are self-attention, then, in a decoder, attention to a memory, then a
     network at every place.
 
-    Equals ``torch.nn.TransformerEncoderLayer``. Equals
-    ``torch.nn.TransformerDecoderLayer`` if ``cross=True``.
+    Equals ``torch.nn.TransformerEncoderLayer`` with the mask negated.
+    Equals ``torch.nn.TransformerDecoderLayer`` with the masks negated, if ``cross=True``.
 
     Args:
         d_model: width of a token.
@@ -203,8 +203,9 @@ class Block(nn.Module):
 class Stack(nn.Module):
     """Transformer layers one behind the other.
 
-    Equals ``torch.nn.TransformerEncoder``. Equals ``torch.nn.TransformerDecoder`` if
-    its layers have ``cross=True``.
+    Equals ``torch.nn.TransformerEncoder`` with the mask negated.
+    Equals ``torch.nn.TransformerDecoder`` with the masks negated, if its layers have
+    ``cross=True``.
 
     Args:
         num_layers: how many; with norms first, one more norm follows the last.

@@ -84,7 +84,8 @@ def weights(
 
     A row holds the weights :math:`\alpha_i(q)` of a query, with the sum 1.
 
-    Equals ``sklearn.neighbors.KernelDensity`` of each key alone, over the sum of all.
+    Equals ``sklearn.neighbors.KernelDensity`` of each key alone, over the sum of all,
+    for the kernels other than the boxcar.
 
     Args:
         queries: points to predict at.

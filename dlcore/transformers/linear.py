@@ -11,7 +11,7 @@ __all__ = ["Linear"]
 class Linear(nn.Module):
     r"""A linear layer :math:`x \mapsto Wx + b`, initialised as in PyTorch.
 
-    Equals ``torch.nn.Linear``.
+    Equals ``torch.nn.Linear`` in its first weights, drawn from the same seed.
 
     Args:
         inputs: numbers :math:`x` has.
