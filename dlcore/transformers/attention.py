@@ -120,7 +120,8 @@ class MultiHeadAttention(nn.Module):
 
     The projections of all heads are one matrix, whose output is cut into :math:`h` parts.
 
-    Equals ``torch.nn.MultiheadAttention`` with ``batch_first=True`` and the mask negated.
+    Equals ``torch.nn.MultiheadAttention`` with ``batch_first=True`` and the mask
+    negated.
 
     Args:
         d_model: width of the inputs and of the output.

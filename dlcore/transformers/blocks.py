@@ -66,7 +66,8 @@ class Block(nn.Module):
     network at every place.
 
     Equals ``torch.nn.TransformerEncoderLayer`` with the mask negated.
-    Equals ``torch.nn.TransformerDecoderLayer`` with the masks negated, if ``cross=True``.
+    Equals ``torch.nn.TransformerDecoderLayer`` with the masks negated, if
+    ``cross=True``.
 
     Args:
         d_model: width of a token.
