@@ -85,7 +85,7 @@ def ols(X: Float[ndarray, "s n"], y: Float[ndarray, "s *m"]) -> Float[ndarray, "
 
 
 def hat(X: Float[ndarray, "s n"]) -> Float[ndarray, "s s"]:
-    r"""Return the hat matrix, which projects ``y`` onto the span of the columns of ``X``.
+    r"""Return the hat matrix, which projects onto the span of the columns of ``X``.
 
     It takes the targets to the predictions :math:`\hat y` of :func:`ols`.
 
@@ -163,7 +163,8 @@ def least_absolute(
         y: targets.
 
     Example:
-        >>> least_absolute(np.ones((3, 1)), np.array([1.0, 2, 9])).round(3).tolist()  # median
+        >>> y = np.array([1.0, 2.0, 9.0])
+        >>> least_absolute(np.ones((3, 1)), y).round(3).tolist()  # the median
         [2.0]
     """
     check_data("least_absolute", X, y)
@@ -207,7 +208,8 @@ def huber(
         delta: where the loss becomes straight, :math:`\delta`.
 
     Example:
-        >>> huber(np.ones((4, 1)), np.array([0.0, 0, 0, 8])).round(3).tolist()  # 3w = delta
+        >>> y = np.array([0.0, 0.0, 0.0, 8.0])
+        >>> huber(np.ones((4, 1)), y).round(3).tolist()  # 3w = delta
         [0.333]
     """
     check_data("huber", X, y)

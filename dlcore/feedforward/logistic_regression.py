@@ -41,8 +41,8 @@ def logistic_gradient(
 ) -> Float[ndarray, "m"]:
     r"""Return the gradient of logistic regression, :math:`\frac1s A^\top (p - y)`.
 
-    It is that of the mean cross-entropy by :math:`(w, b)`, with :math:`p = \sigma(Xw + b)`
-    and the design matrix :math:`A`.
+    It is that of the mean cross-entropy by :math:`(w, b)`, with the design matrix
+    :math:`A` and :math:`p = \sigma(Xw + b)`.
 
     Equals ``torch.autograd.grad`` of
     ``torch.nn.functional.binary_cross_entropy_with_logits``.
@@ -103,8 +103,8 @@ def softmax_gradient(
 ) -> Float[ndarray, "C m"]:
     r"""Return the gradient of softmax regression, :math:`\frac1s (P - Y)^\top A`.
 
-    Row ``c`` is the gradient of the mean cross-entropy by :math:`(w_c, b_c)`. The rows of
-    :math:`P` are the probabilities and those of :math:`Y` the labels as one-hot vectors.
+    Row ``c`` is the gradient of the mean cross-entropy by :math:`(w_c, b_c)`. The rows
+    of :math:`P` are probabilities, those of :math:`Y` one-hot labels.
 
     Equals ``torch.autograd.grad`` of ``torch.nn.functional.cross_entropy``.
 
@@ -128,7 +128,7 @@ def softmax_gradient(
 def softmax_hessian(
     X: Float[ndarray, "s n"], W: Float[ndarray, "C n"], b: Float[ndarray, "C"]
 ) -> Float[ndarray, "Cm Cm"]:
-    r"""Return the Hessian of softmax regression by all :math:`(w_c, b_c)`, class by class.
+    r"""Return the Hessian of softmax regression, one class after another.
 
     The block of classes ``c`` and ``d`` is
     :math:`\frac1s A^\top \operatorname{diag}(p_c (\delta_{cd} - p_d))\, A`.
@@ -207,9 +207,10 @@ def logistic_regression(
             overlap, or there is no minimum.
 
     Example:
-        >>> X, y = np.repeat([[0.0], [1.0]], 4, axis=0), np.array([0, 0, 0, 1, 0, 1, 1, 1])
+        >>> X = np.repeat([[0.0], [1.0]], 4, axis=0)
+        >>> y = np.array([0, 0, 0, 1, 0, 1, 1, 1])
         >>> w, b = logistic_regression(X, y)
-        >>> np.exp([b, w[0] + b]).round(3).tolist()  # odds 1:3 at x = 0 and 3:1 at x = 1
+        >>> np.exp([b, w[0] + b]).round(3).tolist()  # odds 1:3 and 3:1
         [0.333, 3.0]
     """
     who = "logistic_regression"
@@ -238,9 +239,10 @@ def softmax_regression(
             must overlap, or there is no minimum.
 
     Example:
-        >>> X, y = np.repeat([[0.0], [1.0]], 4, axis=0), np.array([0, 0, 1, 2, 0, 1, 2, 2])
+        >>> X = np.repeat([[0.0], [1.0]], 4, axis=0)
+        >>> y = np.array([0, 0, 1, 2, 0, 1, 2, 2])
         >>> W, b = softmax_regression(X, y)
-        >>> softmax(X[[0, 4]] @ W.T + b).round(3).tolist()  # the frequencies at x = 0 and 1
+        >>> softmax(X[[0, 4]] @ W.T + b).round(3).tolist()  # as counted
         [[0.5, 0.25, 0.25], [0.25, 0.25, 0.5]]
     """
     who = "softmax_regression"

@@ -32,7 +32,7 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class Loss:
-    r"""A loss :math:`\ell(o, y)` of outputs and targets, and its gradient by the outputs.
+    r"""A loss :math:`\ell(o, y)` of outputs and targets, and its gradient by ``o``.
 
     Attributes:
         name: what readers call it.
@@ -44,7 +44,7 @@ class Loss:
         >>> o, y = np.array([[3.0], [0.0]]), np.array([[1.0], [1.0]])
         >>> squared(o, y).tolist(), squared.gradient(o, y).tolist()
         ([2.0, 0.5], [[2.0], [-1.0]])
-        >>> cross_entropy(np.log([[1.0, 3.0]]), np.array([1])).round(3).tolist()  # -log 3/4
+        >>> cross_entropy(np.log([[1.0, 3]]), np.array([1])).round(3).tolist()  # -log ¾
         [0.288]
     """
 

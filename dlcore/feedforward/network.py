@@ -174,7 +174,7 @@ class Residual(Dense):
 
 
 class Concat(Dense):
-    r"""The layer :math:`y = (x, \varphi(Wx + b))`: its outputs are appended to its inputs.
+    r"""The layer :math:`y = (x, \varphi(Wx + b))`: outputs appended to inputs.
 
     A chain of them is a block of a DenseNet: each unit sees all earlier ones.
 
@@ -283,7 +283,7 @@ class Network:
 def layered(
     pairs: Iterable[tuple[Float[ndarray, "_ _"], Float[ndarray, "_"]]], phi: Function
 ) -> Network:
-    r"""Build a network from weights and biases :math:`(W, b)`; the last layer is linear.
+    r"""Build a network of weights and biases :math:`(W, b)`, with a linear last layer.
 
     Args:
         pairs: one for each layer, from the inputs to the outputs.
@@ -291,8 +291,9 @@ def layered(
 
     Example:
         >>> from dlcore.feedforward.activations import relu
-        >>> first, last = (np.array([[1.0], [-1]]), np.zeros(2)), (np.ones((1, 2)), np.zeros(1))
-        >>> layered([first, last], relu)(np.array([[-2.0], [3.0]])).tolist()  # |x|
+        >>> hidden = np.array([[1.0], [-1.0]]), np.zeros(2)
+        >>> net = layered([hidden, (np.ones((1, 2)), np.zeros(1))], relu)
+        >>> net(np.array([[-2.0], [3.0]])).tolist()  # |x|
         [[2.0], [3.0]]
     """
     network = Network([Dense(W, b, phi) for W, b in pairs])

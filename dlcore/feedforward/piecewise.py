@@ -45,7 +45,7 @@ class ReluSum(NamedTuple):
 
 
 def relu_sum(x: Float[ndarray, "k"], y: Float[ndarray, "k"]) -> ReluSum:
-    r"""Write the function that connects the points :math:`(x_i, y_i)` as a sum of ReLUs.
+    r"""Write the polyline through the points :math:`(x_i, y_i)` as a sum of ReLUs.
 
     The first slope goes into the affine part, and each inner knot gets a ReLU weighted
     with the change of slope there.
@@ -101,13 +101,11 @@ def breakpoints(
         no bend: a change of slope below :math:`10^{-9}` of the slopes beside it.
 
     Example:
-        >>> from dlcore.feedforward.activations import relu
-        >>> from dlcore.feedforward.network import mlp
-        >>> net = mlp([1, 2, 1], relu, np.random.default_rng(0))
-        >>> net.layers[0].W[:], net.layers[1].W[:] = [[1.0], [-1.0]], 1.0
-        >>> t, y = breakpoints(net, np.array([-1.0]), np.array([3.0]))  # |x|
-        >>> t.tolist(), y.ravel().tolist()
-        ([0.0, 0.25, 1.0], [1.0, 0.0, 3.0])
+        >>> from dlcore.feedforward import activations, network
+        >>> W = np.array([[1.0], [-1.0]])
+        >>> net = network.layered([(W, np.zeros(2)), (W.T**2, np.zeros(1))], activations.relu)
+        >>> breakpoints(net, np.array([-1.0]), np.array([3.0]))[0].tolist()  # |x|
+        [0.0, 0.25, 1.0]
     """
     check_relu("breakpoints", network)
     start, end = np.asarray(start, dtype=float), np.asarray(end, dtype=float)

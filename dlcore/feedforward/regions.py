@@ -79,7 +79,7 @@ def count_regions(W: Float[ndarray, "m n"], b: Float[ndarray, "m"]) -> int:
         b: offsets :math:`b_i`.
 
     Example:
-        >>> W = np.array([[1.0, 0], [1, 0], [0, 1]])  # two parallel lines and one across
+        >>> W = np.array([[1.0, 0], [1, 0], [0, 1]])  # two parallels, one across
         >>> count_regions(W, np.array([0.0, 1, 0]))
         6
     """
@@ -99,8 +99,8 @@ def patterns(network: Network, X: Float[ndarray, "s n"]) -> Bool[ndarray, "s hid
         X: points as rows.
 
     Example:
-        >>> hidden, out = (np.array([[1.0], [-1]]), np.zeros(2)), (np.ones((1, 2)), np.zeros(1))
-        >>> net = layered([hidden, out], relu)
+        >>> hidden = np.array([[1.0], [-1.0]]), np.zeros(2)
+        >>> net = layered([hidden, (np.ones((1, 2)), np.zeros(1))], relu)
         >>> patterns(net, np.array([[-2.0], [3.0]])).tolist()
         [[False, True], [True, False]]
     """
@@ -123,7 +123,8 @@ class Cell(NamedTuple):
         offset: its constant.
 
     Example:
-        >>> net = layered([(np.eye(2), np.zeros(2)), (np.ones((1, 2)), np.zeros(1))], relu)
+        >>> hidden, out = (np.eye(2), np.zeros(2)), (np.ones((1, 2)), np.zeros(1))
+        >>> net = layered([hidden, out], relu)
         >>> [c.slope.tolist() for c in cells(net, (-1, 1, -1, 1)) if c.pattern.all()]
         [[[1.0, 1.0]]]
     """
@@ -149,7 +150,8 @@ def cells(network: Network, box: tuple[float, float, float, float]) -> list[Cell
         ``slope @ x + offset`` that the network computes there.
 
     Example:
-        >>> net = layered([(np.eye(2), np.zeros(2)), (np.ones((1, 2)), np.zeros(1))], relu)
+        >>> hidden, out = (np.eye(2), np.zeros(2)), (np.ones((1, 2)), np.zeros(1))
+        >>> net = layered([hidden, out], relu)
         >>> sorted(c.pattern.tolist() for c in cells(net, (-1, 1, -1, 1)))  # quadrants
         [[False, False], [False, True], [True, False], [True, True]]
     """
@@ -184,7 +186,9 @@ def cells(network: Network, box: tuple[float, float, float, float]) -> list[Cell
 
 
 def folding_bound(m: int, n: int, L: int) -> int:
-    r"""Return how many linear pieces a folding network has at least (Montúfar et al. 2014).
+    r"""Count the linear pieces that a folding network is sure to have.
+
+    With ``L`` hidden layers of ``m`` units (Montúfar et al. 2014):
 
     .. math:: \lfloor m/n \rfloor^{n(L-1)} \sum_{i=0}^{n} \binom{m}{i}
 
@@ -194,7 +198,7 @@ def folding_bound(m: int, n: int, L: int) -> int:
         L: hidden layers.
 
     Example:
-        >>> folding_bound(2, 1, 1), folding_bound(2, 1, 3)  # each fold doubles the pieces
+        >>> folding_bound(2, 1, 1), folding_bound(2, 1, 3)  # each fold doubles them
         (3, 12)
     """
     check_whole("folding_bound: n", n, 1)
@@ -223,8 +227,8 @@ def folding_network(m: int, n: int, L: int, rng: Generator) -> Network:
     Example:
         >>> from dlcore.feedforward.piecewise import breakpoints
         >>> net = folding_network(2, 1, 3, np.random.default_rng(0))
-        >>> len(breakpoints(net, np.zeros(1), np.ones(1))[0]) - 1, folding_bound(2, 1, 3)
-        (12, 12)
+        >>> len(breakpoints(net, np.zeros(1), np.ones(1))[0]) - 1  # pieces
+        12
     """
     folding_bound(m, n, L)  # refuses what it refuses
     check(
@@ -262,7 +266,7 @@ def check_relu(who: str, network: Network) -> None:
         >>> check_relu("me", Network([Dense(np.eye(2), np.zeros(2), relu)]))
         Traceback (most recent call last):
             ...
-        ValueError: me: network must have dense layers of ReLU units, and a linear last one; got ...
+        ValueError: me: network must have dense layers of ReLU ...
     """
     kinds = [(type(layer), layer.phi) for layer in network.layers]
     check(

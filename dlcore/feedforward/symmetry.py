@@ -69,7 +69,7 @@ def permute_hidden(network: Network, layer: int, order: Sequence[int]) -> Networ
 
 
 def scale_hidden(network: Network, layer: int, d: Float[ndarray, "m"]) -> Network:
-    r"""Scale the incoming weights of hidden units by :math:`d_j`, the outgoing by :math:`1/d_j`.
+    r"""Scale hidden units: incoming weights by :math:`d_j`, outgoing by its inverse.
 
     With :math:`D = \operatorname{diag}(d)`, :math:`(W, b)` become :math:`(DW, Db)` and the
     next layer's :math:`W` becomes :math:`W D^{-1}`. This leaves the function alone if

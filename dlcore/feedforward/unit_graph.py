@@ -44,8 +44,8 @@ def layout(edges: Iterable[tuple[str, str]]) -> dict[str, tuple[float, float]]:
         edges: pairs ``(i, j)``, where unit ``j`` hears unit ``i``.
 
     Example:
-        >>> layout([("x", "h"), ("h", "y"), ("x", "y")])
-        {'x': (0.0, 0.0), 'h': (1.0, 0.0), 'y': (2.0, 0.0)}
+        >>> layout([("a", "y"), ("b", "y")])
+        {'a': (0.0, 0.5), 'b': (0.0, -0.5), 'y': (1.0, 0.0)}
     """
     columns: dict[int, list[str]] = {}
     for unit, depth in depths(edges).items():
@@ -63,7 +63,7 @@ def evaluate(
     phi: Mapping[str, Activation],
     inputs: Mapping[str, Float[ndarray, "s"]],
 ) -> dict[str, Float[ndarray, "s"]]:
-    r"""Compute the values of all units, :math:`x_j = \varphi_j(\sum_i w_{ij} x_i + b_j)`.
+    r"""Compute all units of a graph, :math:`x_j = \varphi_j(\sum_i w_{ij} x_i + b_j)`.
 
     The sum is over the units :math:`i` that unit :math:`j` hears.
 
