@@ -41,14 +41,21 @@ def modules(package: str) -> list[ModuleType]:
 
 def own(module: ModuleType) -> list[str]:
     """Return the public names of a module that are made there, in the order of its file."""
-    tree = ast.parse(inspect.getsource(module))
-    places = {}
-    for node in tree.body:
-        targets = getattr(node, "targets", [getattr(node, "target", node)])
-        for target in targets:
-            name = getattr(target, "id", getattr(target, "name", None))
-            places.setdefault(name, node.lineno)
+    places: dict[str, int] = {}
+    for node in ast.walk(ast.parse(inspect.getsource(module))):
+        match node:
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                places.setdefault(name, node.lineno)
+            case ast.Name(id=name, ctx=ast.Store()):
+                places.setdefault(name, node.lineno)
     return sorted(set(module.__all__) & places.keys(), key=places.__getitem__)
+
+
+def kind(thing: object) -> str:
+    """Return what something is, by the name of autodoc's directive for it."""
+    if inspect.isclass(thing) and thing.__module__.startswith(f"{PACKAGE}."):
+        return "class"
+    return "function" if inspect.isroutine(thing) else "data"
 
 
 @cache
@@ -185,17 +192,13 @@ class ApiDirective(SphinxDirective):
         ]
         lines += [*doc.splitlines(), ""]
         for name in own(module):
-            kind = self.kind(getattr(module, name))
-            lines += [f".. auto{kind}:: {module.__name__}.{name}"]
-            lines += [OPTIONS[kind], ""]
+            what = kind(getattr(module, name))
+            lines += [
+                f".. auto{what}:: {module.__name__}.{name}",
+                OPTIONS[what],
+                "",
+            ]
         return lines
-
-    @staticmethod
-    def kind(thing: object) -> str:
-        """Return which of autodoc's directives documents something."""
-        if inspect.isclass(thing):
-            return "class"
-        return "function" if inspect.isroutine(thing) else "data"
 
 
 class FoldersDirective(SphinxDirective):
