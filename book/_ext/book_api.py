@@ -41,13 +41,13 @@ def modules(package: str) -> list[ModuleType]:
 
 def own(module: ModuleType) -> list[str]:
     """Return the public names of a module that are made there, in the order of its file."""
-    places: dict[str, int] = {}
+    places: dict[str, tuple[int, int]] = {}
     for node in ast.walk(ast.parse(inspect.getsource(module))):
         match node:
             case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
-                places.setdefault(name, node.lineno)
+                places.setdefault(name, (node.lineno, node.col_offset))
             case ast.Name(id=name, ctx=ast.Store()):
-                places.setdefault(name, node.lineno)
+                places.setdefault(name, (node.lineno, node.col_offset))
     return sorted(set(module.__all__) & places.keys(), key=places.__getitem__)
 
 
