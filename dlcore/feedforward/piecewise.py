@@ -101,10 +101,10 @@ def breakpoints(
         no bend: a change of slope below :math:`10^{-9}` of the slopes beside it.
 
     Example:
-        >>> from dlcore.feedforward import activations, network
+        >>> from dlcore.feedforward.regions import layered, relu
         >>> W = np.array([[1.0], [-1.0]])
-        >>> net = network.layered([(W, np.zeros(2)), (W.T**2, np.zeros(1))], activations.relu)
-        >>> breakpoints(net, np.array([-1.0]), np.array([3.0]))[0].tolist()  # |x|
+        >>> net = layered([(W, np.zeros(2)), (W.T**2, np.zeros(1))], relu)  # |x|
+        >>> breakpoints(net, np.array([-1.0]), np.array([3.0]))[0].tolist()
         [0.0, 0.25, 1.0]
     """
     check_relu("breakpoints", network)
