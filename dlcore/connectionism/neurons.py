@@ -34,11 +34,11 @@ __all__ = [
     "veto_unit",
 ]
 
-#: A unit on bits: called with weights, a threshold and points, it returns its answers.
+#: A unit on bits, which takes weights, a threshold and points and returns its answers.
 Unit: TypeAlias = Callable[
     [Float[ndarray, "n"], float, Float[ndarray, "s n"]], Float[ndarray, "s"]
 ]
-#: A truth table: the answers 0 or 1 at the rows of :func:`all_inputs`.
+#: A truth table, the answers 0 or 1 at the rows of :func:`all_inputs`.
 Table: TypeAlias = tuple[int, ...]
 
 #: The most bits of which all inputs are listed.

@@ -80,7 +80,7 @@ _LEAK = 0.01  # slope of the leaky ReLU on the left
 
 #: The activation of linear units, :math:`z`.
 identity = Activation("identity", neurons.identity, np.ones_like, (-inf, inf))
-#: The Heaviside step: 1 for positive numbers, else 0; its derivative is 0. Equals
+#: The Heaviside step, 1 for positive numbers, else 0; its derivative is 0. Equals
 #: ``torch.heaviside`` with the value 0 at zero.
 step = Activation("step", neurons.heaviside, np.zeros_like, (0.0, 1.0))
 #: The logistic function :math:`\sigma(z) = 1 / (1 + e^{-z})`. Equals
@@ -97,7 +97,7 @@ relu = Activation(
     lambda z: np.asarray(z > 0, dtype=float),
     (0.0, inf),
 )
-#: The leaky ReLU: slope 1 on the right of zero and 0.01 on the left. Equals
+#: The leaky ReLU, with slope 1 on the right of zero and 0.01 on the left. Equals
 #: ``torch.nn.functional.leaky_relu``.
 leaky_relu = Activation(
     "leaky ReLU",
@@ -105,7 +105,7 @@ leaky_relu = Activation(
     lambda z: np.where(z > 0, 1.0, _LEAK),
     (-inf, inf),
 )
-#: The exponential linear unit: :math:`z` on the right of zero and :math:`e^z - 1` on
+#: The exponential linear unit, :math:`z` on the right of zero and :math:`e^z - 1` on
 #: the left. Equals ``torch.nn.functional.elu``.
 elu = Activation(
     "ELU",

@@ -175,25 +175,25 @@ squared = Loss(
 absolute = Loss(
     "absolute", lambda o, y: np.abs(o - y), lambda o, y: np.sign(o - y), _same_shape
 )
-#: Huber's loss: :math:`\frac12 r^2` for residuals :math:`|r| \le 1`, and :math:`|r| -
-#: \frac12` beyond. Equals ``torch.nn.functional.huber_loss``.
+#: Huber's loss, :math:`\frac12 r^2` for residuals :math:`|r| \le 1`, and beyond
+#: :math:`|r| - \frac12`. Equals ``torch.nn.functional.huber_loss``.
 huber = Loss(
     "Huber",
     lambda o, y: np.where(np.abs(o - y) <= 1, (o - y) ** 2 / 2, np.abs(o - y) - 0.5),
     lambda o, y: np.clip(o - y, -1.0, 1.0),
     _same_shape,
 )
-#: The loss :math:`-y \log p - (1 - y) \log(1 - p)` of logits :math:`o`, with :math:`p
-#: = \sigma(o)`. Equals ``torch.nn.functional.binary_cross_entropy_with_logits``.
+#: The loss :math:`-y \log p - (1 - y) \log(1 - p)` of logits :math:`o`, with
+#: :math:`p = \sigma(o)`. Equals ``torch.nn.functional.binary_cross_entropy_with_logits``.
 binary_cross_entropy = Loss(
     "binary cross-entropy",
     lambda o, y: np.maximum(o, 0) - o * y + np.log1p(np.exp(-np.abs(o))),
     lambda o, y: sigmoid(o) - y,
     _bits,
 )
-#: The loss :math:`-\log p_y` of logits :math:`o`, with :math:`p =
-#: \operatorname{softmax}(o)`. Targets are classes or rows of probabilities. Equals
-#: ``torch.nn.functional.cross_entropy``.
+#: The loss :math:`-\log p_y` of logits :math:`o`, with
+#: :math:`p = \operatorname{softmax}(o)`. Targets are classes or rows of
+#: probabilities. Equals ``torch.nn.functional.cross_entropy``.
 cross_entropy = Loss(
     "cross-entropy",
     lambda o, y: -y * log_softmax(o),

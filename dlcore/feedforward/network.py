@@ -43,13 +43,13 @@ __all__ = [
     "mlp",
 ]
 
-#: Inputs of a layer: a row per sample.
+#: Inputs of a layer, a row per sample.
 Inputs: TypeAlias = Float[ndarray, "s n"]
-#: Weighted sums of a layer's units: a row per sample.
+#: Weighted sums of a layer's units, a row per sample.
 Sums: TypeAlias = Float[ndarray, "s m"]
-#: Outputs of a layer: a row per sample.
+#: Outputs of a layer, a row per sample.
 Outputs: TypeAlias = Float[ndarray, "s k"]
-#: What a layer's backward pass returns: the gradients by its inputs and by each of its
+#: What a layer's backward pass returns, the gradients by its inputs and by each of its
 #: parameters.
 Gradients: TypeAlias = tuple[Inputs, list[ndarray]]
 

@@ -49,7 +49,7 @@ class PCA:
 
     @property
     def cost(self) -> float:
-        r"""The mean of :math:`\frac12 \|\hat x - x\|^2`: half the variances left out."""
+        r"""The mean of :math:`\frac12 \|\hat x - x\|^2`, half the variances left out."""
         return float(self.variances[len(self.V) :].sum()) / 2
 
 
