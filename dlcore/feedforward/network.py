@@ -129,7 +129,8 @@ class Residual(Dense):
 
     With zero weights and biases it is the shortcut :math:`Vx` alone.
 
-    Equals ``torch.nn.functional.linear`` with the activation, plus the shortcut.
+    Equals ``torch.nn.functional.linear`` with the activation, plus the shortcut and
+    minus :math:`\varphi(0)`.
 
     Attributes:
         W: weights, a row per unit.
