@@ -3,9 +3,9 @@
 ``explore(draw, angle=[0, 30, 60])`` shows ``draw(angle=0)`` with a slider. Where the
 slider works depends on the environment variable ``DLCORE_EXPLORE``:
 
-- unset: the kernel redraws the figure through ipywidgets; - ``frames``: every frame is
-drawn in advance, into one sheet (``make notebooks`` sets this
-  and keeps the sheet beside the notebook, for the pages of the book);
+- unset: the kernel redraws the figure through ipywidgets;
+- ``frames``: every frame is drawn in advance, into one sheet (``make notebooks`` sets
+  this and keeps the sheet beside the notebook, for the pages of the book);
 - ``still``: only the first picture is drawn (the tests of the notebooks set this).
 
 In all of them the output has the first picture, so that a saved notebook shows
