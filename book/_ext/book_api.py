@@ -244,6 +244,22 @@ def add_pages(
         lines += ["", ".. rst-class:: api-pages", "", text + ".", ""]
 
 
+def keep_colons(
+    app: Sphinx,
+    what: str,
+    name: str,
+    thing: object,
+    options: object,
+    lines: list[str],
+) -> None:
+    """Hide the first line of what is no function from napoleon.
+
+    It takes the words before a colon there for a type.
+    """
+    if what in ("attribute", "data", "property"):
+        lines[:0] = ["..", ""]  # an empty comment
+
+
 def skip(
     app: Sphinx,
     what: str,
@@ -260,21 +276,17 @@ def skip(
 def join_fields(
     app: Sphinx, domain: str, kind: str, content: addnodes.desc_content
 ) -> None:
-    """Describe once what is both argument and attribute; set all types alike."""
+    """Describe once what is both argument and attribute; leave quotes in types alone."""
+    content["support_smartquotes"] = False
     for fields in content.findall(nodes.field_list):
         names = {field[0].astext() for field in fields}
         for field in [*fields]:
             what, _, name = field[0].astext().partition(" ")
             if f"ivar {name}" in names and what == "type":
                 field[0].replace_self(nodes.field_name("", f"vartype {name}"))
-            elif f"ivar {name}" in names and what == "param":
+            twice = f"ivar {name}" in names and what == "param"
+            if twice or (what == "rtype" and field[1].astext() == "None"):
                 fields.remove(field)
-            elif (
-                what == "rtype"
-            ):  # as code, whose quotation marks stay straight
-                for text in [*field[1].findall(nodes.Text)]:
-                    inner = addnodes.literal_emphasis("", text.astext())
-                    text.parent.replace(text, inner)
 
 
 def unlink(app: Sphinx, doctree: nodes.document) -> None:
@@ -294,6 +306,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.setup_extension("sphinx.ext.napoleon")
     app.add_directive("api", ApiDirective)
     app.add_directive("api-folders", FoldersDirective)
+    app.connect("autodoc-process-docstring", keep_colons, priority=100)
     app.connect("autodoc-process-docstring", add_pages)
     app.connect("autodoc-skip-member", skip)
     app.connect("object-description-transform", join_fields, priority=900)
