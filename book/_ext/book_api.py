@@ -289,8 +289,8 @@ def join_fields(
                 fields.remove(field)
 
 
-def unlink(app: Sphinx, doctree: nodes.document) -> None:
-    """Take the links from types that are not the package's own.
+def tidy(app: Sphinx, doctree: nodes.document) -> None:
+    """Set dashes, and take the links from types that are not the package's own.
 
     A tensor of PyTorch has the same name as one of ``dlcore.optimization.autograd``.
     """
@@ -298,6 +298,9 @@ def unlink(app: Sphinx, doctree: nodes.document) -> None:
         for ref in [*thing.findall(addnodes.pending_xref)]:
             if ref["reftype"] == "class" and "." not in ref["reftarget"]:
                 ref.replace_self(ref.children)
+        for text in [*thing.findall(nodes.Text)]:
+            if text == " -- ":
+                text.parent.replace(text, nodes.Text(" – "))
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
@@ -310,5 +313,5 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("autodoc-process-docstring", add_pages)
     app.connect("autodoc-skip-member", skip)
     app.connect("object-description-transform", join_fields, priority=900)
-    app.connect("doctree-read", unlink)
+    app.connect("doctree-read", tidy)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
