@@ -1,7 +1,30 @@
-"""Layers of PyTorch with the weights of ours."""
+"""Tensors of PyTorch, and its layers with the weights of ours."""
 
 import torch
 from torch import nn
+
+
+def normal(rng, *shape):
+    return torch.tensor(rng.normal(size=shape))
+
+
+def leaf(rng, *shape):
+    """Draw what a gradient can be taken of."""
+    return normal(rng, *shape).requires_grad_()
+
+
+def tokens(rng, count, *shape):
+    return torch.tensor(rng.integers(0, count, shape))
+
+
+def fixed(seed=0):
+    """Return a generator of PyTorch that starts anew."""
+    return torch.Generator().manual_seed(seed)
+
+
+def source(rng):
+    """Return a generator of PyTorch that goes on where another one is."""
+    return fixed(int(rng.integers(2**31)))
 
 
 def randomised(module, rng, scale=1 / 3):

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from numpy.random import default_rng
 from numpy.testing import assert_array_equal
 from scipy.stats import binom
+from strategies import SEED, lattice
 
 from dlcore.connectionism.dichotomies import (
     coin_fraction,
@@ -20,13 +21,7 @@ from dlcore.connectionism.dichotomies import (
 )
 from dlcore.connectionism.perceptron import separate
 
-SEED = st.integers(0, 2**16)
 FEW = st.integers(1, 6), st.integers(1, 4), SEED
-
-
-def lattice(s, n, seed):
-    """Draw points with small whole coordinates: dependencies are common, and exact."""
-    return default_rng(seed).integers(-2, 3, (s, n)).astype(float)
 
 
 def cloud(s, n, seed):

@@ -6,6 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import seeds
+from twins import normal
 
 from dlcore.convolution.batchnorm import BatchNorm2d
 from dlcore.optimization.autograd import Tensor
@@ -14,10 +15,6 @@ from dlcore.optimization.normalization import BatchNorm
 sizes = st.tuples(*(st.integers(1, 5) for _ in range(4))).filter(
     lambda s: s[0] * s[2] * s[3] > 1
 )
-
-
-def normal(rng, *shape):
-    return torch.tensor(rng.normal(size=shape))
 
 
 def twins(rng, channels, **how):

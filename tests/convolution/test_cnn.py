@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from strategies import seeds
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
+from twins import fixed
 
 from dlcore.convolution.cnn import (
     SHRINK,
@@ -22,10 +23,6 @@ from dlcore.convolution.cnn import (
 )
 from dlcore.convolution.conv import Conv2d
 from dlcore.convolution.pooling import AvgPool2d, MaxPool2d
-
-
-def fixed(seed=0):
-    return torch.Generator().manual_seed(seed)
 
 
 def ours(layer):

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from strategies import seeds
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
+from twins import normal
 
 from dlcore.convolution.resnet import (
     BasicBlock,
@@ -17,10 +18,6 @@ from dlcore.convolution.resnet import (
     ResNet,
     conv_norm,
 )
-
-
-def normal(rng, *shape):
-    return torch.tensor(rng.normal(size=shape))
 
 
 def copied(ours, theirs):

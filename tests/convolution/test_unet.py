@@ -6,15 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import seeds
 from torch.nn import functional as F
+from twins import fixed
 
 from dlcore.convolution.cnn import shape_trace
 from dlcore.convolution.conv import conv2d
 from dlcore.convolution.pooling import avg_pool2d, max_pool2d
 from dlcore.convolution.unet import UNet, Upsample, upsample
-
-
-def fixed(seed=0):
-    return torch.Generator().manual_seed(seed)
 
 
 def random(*shape, seed=0):

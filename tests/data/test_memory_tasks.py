@@ -7,12 +7,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import seeds
+from twins import source
 
 from dlcore.data.memory_tasks import adding, copying, spikes
-
-
-def source(rng):
-    return torch.Generator().manual_seed(int(rng.integers(2**31)))
 
 
 @given(seeds, st.integers(1, 5), st.integers(2, 9))

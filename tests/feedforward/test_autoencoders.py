@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from numpy.random import default_rng
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import multivariate_normal
+from strategies import SEED
 
 from dlcore.connectionism.dense_memory import modern_update
 from dlcore.feedforward.activations import identity, tanh
@@ -23,8 +24,6 @@ from dlcore.feedforward.network import mlp
 from dlcore.feedforward.pca import pca
 from dlcore.optimization.optimizers import GD
 from dlcore.optimization.training import fit
-
-SEED = st.integers(0, 2**16)
 
 
 def test_an_autoencoder_is_the_mirror_image_of_its_encoder():

@@ -7,16 +7,10 @@ from hypothesis import strategies as st
 from numpy.random import default_rng
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.cluster import KMeans
+from strategies import SEED, lattice
 
 from dlcore.connectionism.neurons import all_inputs
 from dlcore.feedforward.clustering import binary_code, kmeans, nearest
-
-SEED = st.integers(0, 2**16)
-
-
-def lattice(s, n, seed):
-    """Draw points with small whole coordinates: ties and repetitions are common."""
-    return default_rng(seed).integers(-2, 3, (s, n)).astype(float)
 
 
 def brute_force(X, table):

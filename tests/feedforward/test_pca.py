@@ -5,11 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.random import default_rng
 from numpy.testing import assert_allclose
+from strategies import SEED
 
 from dlcore.feedforward.losses import squared
 from dlcore.feedforward.pca import pca
-
-SEED = st.integers(0, 2**16)
 
 
 def cloud(s, n, seed):

@@ -7,6 +7,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from twins import fixed
 
 from dlcore.recurrence.decoding import (
     beam_search,
@@ -22,13 +23,9 @@ EVEN = torch.full((1, 3), 1 / 3).log()
 HALVES = torch.tensor([0.2, 0.5, 0.3], dtype=torch.float64).log()
 
 
-def generator(seed=0):
-    return torch.Generator().manual_seed(seed)
-
-
 def whole_scores(draw_seed, *shape):
     """Draw whole scores, so that ties happen."""
-    return torch.randint(-2, 3, shape, generator=generator(draw_seed)).double()
+    return torch.randint(-2, 3, shape, generator=fixed(draw_seed)).double()
 
 
 def test_by_hand():
@@ -53,7 +50,7 @@ def test_top_k_keeps_what_torch_finds(seed, k):
 
 @given(st.integers(0, 999), st.floats(0.01, 1))
 def test_nucleus_is_the_smallest_set_of_the_best(seed, p):
-    logits = torch.randn(7, generator=generator(seed)).double()
+    logits = torch.randn(7, generator=fixed(seed)).double()
     kept = nucleus(logits, p).isfinite()
     masses = logits.softmax(0)
     sizes = [
@@ -86,7 +83,7 @@ def test_tempered_is_a_power_of_the_probabilities():
 
 
 def test_samples_have_the_probabilities():
-    rng = generator(1)
+    rng = fixed(1)
     tokens = sample(HALVES.expand(20, 3000, 3), rng)
     assert tokens.shape == (20, 3000)
     shares = torch.bincount(tokens.flatten()) / tokens.numel()
@@ -97,7 +94,7 @@ def test_samples_have_the_probabilities():
 
 def table_model(seed, C):
     """Return a model of random tables, whose state is the two last tokens."""
-    rng = generator(seed)
+    rng = fixed(seed)
     logits = torch.randn(C, C, C, generator=rng).double()
     tables = logits.log_softmax(-1)
 

@@ -11,6 +11,7 @@ from sklearn.metrics.pairwise import cosine_similarity
 from sklearn.neighbors import NearestNeighbors
 from strategies import seeds
 from torch import nn
+from twins import normal
 
 from dlcore.recurrence.cooccurrence import (
     cooccurrence,
@@ -34,10 +35,6 @@ sizes = st.integers(1, 6)
 
 def tokens(rng, C, *shape):
     return torch.tensor(rng.integers(C, size=shape), dtype=torch.long)
-
-
-def normal(rng, *shape):
-    return torch.tensor(rng.normal(size=shape))
 
 
 def filled(model, rng):

@@ -7,18 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import signal, stats
 from strategies import seeds
+from twins import normal, source
 
 from dlcore.recurrence.linear_recurrence import LRU, MinGRU, MinLSTM, diagonalize, ring
 from dlcore.recurrence.recurrent import GRU
-
-
-def normal(rng, *shape):
-    return torch.tensor(rng.normal(size=shape))
-
-
-def source(rng):
-    return torch.Generator().manual_seed(int(rng.integers(2**31)))
-
 
 KINDS = {
     "MinGRU": lambda rng: MinGRU(3, 4, generator=source(rng)),

@@ -9,7 +9,7 @@ from strategies import seeds
 from torch import nn
 from torch.func import functional_call
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
-from twins import copy_layer, randomised
+from twins import copy_layer, leaf, randomised
 
 from dlcore.recurrence.recurrent import (
     GRU,
@@ -28,18 +28,14 @@ KINDS = [RNN, LSTM, GRU, CoupledLSTM, PeepholeLSTM]
 sizes = st.integers(1, 5)
 
 
-def normal(rng, *shape):
-    return torch.tensor(rng.normal(size=shape), requires_grad=True)
-
-
 @pytest.mark.parametrize("kind", PAIRS)
 @given(seeds, sizes, st.integers(1, 8), sizes, sizes)
 def test_values_and_gradients_are_those_of_torch(kind, rng, B, T, D, H):
     ours = randomised(kind(D, H).double(), rng)
     theirs = PAIRS[kind](D, H, batch_first=True).double()
     copy_layer(ours, theirs)
-    x = normal(rng, B, T, D)
-    start = tuple(normal(rng, B, H) for _ in range(ours.states))
+    x = leaf(rng, B, T, D)
+    start = tuple(leaf(rng, B, H) for _ in range(ours.states))
     h, state = ours(x, state=start)
     given_state = [s[None] for s in start]
     y, end = theirs(x, tuple(given_state) if ours.states > 1 else given_state[0])
@@ -68,7 +64,7 @@ def test_stack_of_two_directions_with_lengths_is_that_of_torch(kind, rng, length
         for layer, end in zip(pair, ("", "_reverse"), strict=True):
             copy_layer(randomised(layer, rng), theirs, f"l{number}{end}")
     ours = Stacked([Bidirectional(*pair) for pair in make])
-    x, many = normal(rng, len(lengths), 6, 3), torch.tensor(lengths)
+    x, many = leaf(rng, len(lengths), 6, 3), torch.tensor(lengths)
     packed = pack_padded_sequence(x, many, True, enforce_sorted=False)
     y, _ = pad_packed_sequence(theirs(packed)[0], True, total_length=6)
     torch.testing.assert_close(ours(x, many)[0], y)
@@ -80,7 +76,7 @@ def test_padding_changes_nothing_and_gets_nothing(kind, rng, lengths):
     layer = Bidirectional(
         randomised(kind(3, 2).double(), rng), randomised(kind(3, 2).double(), rng)
     )
-    x = normal(rng, len(lengths), 6, 3)
+    x = leaf(rng, len(lengths), 6, 3)
     mask = length_mask(torch.tensor(lengths), 6)
     spoiled = x.detach().clone()
     spoiled[~mask] = float("nan")
@@ -106,8 +102,8 @@ def test_padding_changes_nothing_and_gets_nothing(kind, rng, lengths):
 def test_slopes_and_their_slopes_are_those_of_difference_quotients(kind):
     rng = np.random.default_rng(0)
     layer = randomised(kind(2, 2).double(), rng)
-    x = normal(rng, 2, 3, 2)
-    start = [normal(rng, 2, 2) for _ in range(layer.states)]
+    x = leaf(rng, 2, 3, 2)
+    start = [leaf(rng, 2, 2) for _ in range(layer.states)]
     names, weights = zip(*layer.named_parameters(), strict=True)
 
     def run(x, *rest):
@@ -125,7 +121,7 @@ def test_slopes_and_their_slopes_are_those_of_difference_quotients(kind):
 @given(seeds, st.integers(1, 5))
 def test_outputs_do_not_depend_on_the_future(kind, rng, t):
     layer = randomised(kind(3, 2).double(), rng)
-    x = normal(rng, 2, 6, 3).detach()
+    x = leaf(rng, 2, 6, 3).detach()
     before = layer(x)[0][:, :t]
     x[:, t:] = 7.0
     torch.testing.assert_close(layer(x)[0][:, :t], before)
@@ -135,7 +131,7 @@ def test_outputs_do_not_depend_on_the_future(kind, rng, t):
 @given(seeds, st.integers(1, 5))
 def test_sequence_can_be_read_in_two_parts(kind, rng, t):
     layer = randomised(kind(3, 2).double(), rng)
-    x = normal(rng, 2, 6, 3)
+    x = leaf(rng, 2, 6, 3)
     whole, end = layer(x)
     first, state = layer(x[:, :t])
     second, state = layer(x[:, t:], state=state)
@@ -146,7 +142,7 @@ def test_sequence_can_be_read_in_two_parts(kind, rng, t):
 @given(seeds)
 def test_reset_before_is_the_formula_of_cho(rng):
     layer = randomised(GRU(3, 2, reset="before").double(), rng)
-    x, h = normal(rng, 4, 1, 3), normal(rng, 4, 2)
+    x, h = leaf(rng, 4, 1, 3), leaf(rng, 4, 2)
     V, U, b = (p.chunk(3) for p in (layer.V, layer.U, layer.b))
     z = [x[:, 0] @ v.T + c for v, c in zip(V, b, strict=True)]
     r = torch.sigmoid(z[0] + h @ U[0].T)
@@ -159,7 +155,7 @@ def test_reset_before_is_the_formula_of_cho(rng):
 @given(seeds)
 def test_coupled_cell_stays_between_old_and_candidate(rng):
     layer = randomised(CoupledLSTM(3, 2).double(), rng)
-    x, h, c = normal(rng, 4, 1, 3), normal(rng, 4, 2), normal(rng, 4, 2)
+    x, h, c = leaf(rng, 4, 1, 3), leaf(rng, 4, 2), leaf(rng, 4, 2)
     _, (_, new) = layer(x, state=(h, c))
     z = x[:, 0] @ layer.V.T + layer.b + h @ layer.U.T
     f, candidate, _ = z.chunk(3, dim=1)
@@ -176,7 +172,7 @@ def test_peepholes_that_are_closed_leave_an_lstm(rng):
     layer = randomised(PeepholeLSTM(3, 2).double(), rng)
     plain = LSTM(3, 2).double()
     plain.load_state_dict({k: v for k, v in layer.state_dict().items() if k != "p"})
-    x = normal(rng, 4, 5, 3)
+    x = leaf(rng, 4, 5, 3)
     assert not torch.allclose(layer(x)[0], plain(x)[0])
     with torch.no_grad():
         layer.p.zero_()

@@ -7,16 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import seeds
 from torch import nn
+from twins import leaf
 
 from dlcore.recurrence.decoding import beam_search, greedy
 from dlcore.recurrence.recurrent import GRU, LSTM, RNN, length_mask
 from dlcore.recurrence.seq2seq import AdditiveAttention, Seq2Seq
 
 sizes = st.integers(1, 4)
-
-
-def normal(rng, *shape):
-    return torch.tensor(rng.normal(size=shape), requires_grad=True)
 
 
 def layer(rng, S, H, A):
@@ -55,7 +52,7 @@ def by_hand(attention, s, h, mask):
 @given(seeds, sizes, st.integers(1, 6), sizes, sizes, sizes)
 def test_attention_is_the_formula_place_by_place(rng, B, T, S, H, A):
     attention = layer(rng, S, H, A)
-    s, h = normal(rng, B, S), normal(rng, B, T, H)
+    s, h = leaf(rng, B, S), leaf(rng, B, T, H)
     mask = torch.tensor(rng.random((B, T)) < 0.7)
     mask[:, rng.integers(T)] = True
     context, weights = attention(s, attention.remember(h, mask))
@@ -67,7 +64,7 @@ def test_attention_is_the_formula_place_by_place(rng, B, T, S, H, A):
 @given(seeds, st.integers(1, 5))
 def test_attention_is_a_hidden_layer_on_both_parts_joined(rng, T):
     attention = layer(rng, 3, 4, 5)
-    s, h = normal(rng, 2, 3), normal(rng, 2, T, 4)
+    s, h = leaf(rng, 2, 3), leaf(rng, 2, T, 4)
     net = nn.Sequential(
         nn.Linear(7, 5, bias=False), nn.Tanh(), nn.Linear(5, 1, bias=False)
     ).double()
@@ -115,7 +112,7 @@ def test_gradients_agree_with_differences():
 def test_masked_places_have_no_weight_and_no_gradient(rng, lengths):
     attention = layer(rng, 2, 3, 4)
     mask = length_mask(torch.tensor(lengths), 5)
-    s, h = normal(rng, len(lengths), 2), normal(rng, len(lengths), 5, 3)
+    s, h = leaf(rng, len(lengths), 2), leaf(rng, len(lengths), 5, 3)
     spoiled = h.detach().clone()
     spoiled[~mask] = torch.nan
     spoiled.requires_grad_()
@@ -139,7 +136,7 @@ def test_masked_places_have_no_weight_and_no_gradient(rng, lengths):
 @given(seeds, st.integers(1, 6))
 def test_order_of_the_states_does_not_matter_to_the_context(rng, T):
     attention = layer(rng, 2, 3, 4)
-    s, h = normal(rng, 1, 2), normal(rng, 1, T, 3)
+    s, h = leaf(rng, 1, 2), leaf(rng, 1, T, 3)
     order = rng.permutation(T).tolist()
     c, a = attention(s, attention.remember(h))
     c2, a2 = attention(s, attention.remember(h[:, order]))

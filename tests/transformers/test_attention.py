@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import seeds
 from torch import nn
+from twins import leaf
 
 from dlcore.transformers.attention import (
     MultiHeadAttention,
@@ -17,10 +18,6 @@ from dlcore.transformers.attention import (
 
 sizes = st.integers(1, 5)
 heads = st.sampled_from([1, 2, 4])
-
-
-def normal(rng, *shape):
-    return torch.tensor(rng.normal(size=shape), requires_grad=True)
 
 
 def some_mask(rng, *shape):
@@ -34,7 +31,7 @@ def layer(rng, h, bias=True):
 
 @given(seeds, sizes, sizes, sizes, sizes, st.booleans())
 def test_values_and_gradients_are_those_of_torch(rng, B, Tq, Tk, d, masked):
-    Q, K, V = (normal(rng, B, Tq, d), normal(rng, B, Tk, d), normal(rng, B, Tk, 3))
+    Q, K, V = (leaf(rng, B, Tq, d), leaf(rng, B, Tk, d), leaf(rng, B, Tk, 3))
     mask = some_mask(rng, B, Tq, Tk) if masked else None
     Y, A = attend(Q, K, V, mask)
     want = F.scaled_dot_product_attention(Q, K, V, attn_mask=mask)
@@ -49,7 +46,7 @@ def test_values_and_gradients_are_those_of_torch(rng, B, Tq, Tk, d, masked):
 @given(seeds, sizes, sizes)
 def test_weights_are_shares_of_what_may_be_seen(rng, Tq, Tk):
     mask = some_mask(rng, Tq, Tk)
-    A = masked_softmax(normal(rng, 2, Tq, Tk), mask)
+    A = masked_softmax(leaf(rng, 2, Tq, Tk), mask)
     assert bool((A >= 0).all())
     assert bool((A[:, ~mask] == 0).all())
     sums = mask.any(dim=1).double().expand(2, -1)
@@ -85,7 +82,7 @@ def test_heads_are_those_of_torch(rng, B, Tq, Tk, h, bias):
         if bias:
             theirs.in_proj_bias.copy_(torch.cat([p.bias for p in parts]))
             theirs.out_proj.bias.copy_(ours.W_O.bias)
-    X, Z = normal(rng, B, Tq, 8), normal(rng, B, Tk, 8)
+    X, Z = leaf(rng, B, Tq, 8), leaf(rng, B, Tk, 8)
     mask = some_mask(rng, Tq, Tk)
     mask[:, 0] = True
     got = ours(X, Z, mask)
@@ -99,14 +96,14 @@ def test_heads_are_those_of_torch(rng, B, Tq, Tk, h, bias):
 
 @given(seeds, sizes, heads, st.data())
 def test_self_attention_commutes_with_permutations(rng, T, h, data):
-    mha, X = layer(rng, h), normal(rng, 2, T, 8)
+    mha, X = layer(rng, h), leaf(rng, 2, T, 8)
     p = data.draw(st.permutations(range(T)))
     torch.testing.assert_close(mha(X[:, p], X[:, p])[0], mha(X, X)[0][:, p])
 
 
 @given(seeds, st.integers(2, 6), heads)
 def test_causal_mask_hides_the_future(rng, T, h):
-    mha, X = layer(rng, h), normal(rng, 1, T, 8)
+    mha, X = layer(rng, h), leaf(rng, 1, T, 8)
     J = torch.autograd.functional.jacobian(lambda x: mha(x, x, causal_mask(T))[0][0], X)
     reach = J[:, :, 0].abs().sum(dim=(1, 3)) > 0
     assert torch.equal(reach, torch.ones(T, T, dtype=torch.bool).tril())
@@ -114,7 +111,7 @@ def test_causal_mask_hides_the_future(rng, T, h):
 
 @given(seeds, sizes, sizes, heads)
 def test_a_mask_for_each_example(rng, T, S, h):
-    mha, X, Z = layer(rng, h), normal(rng, 3, T, 8), normal(rng, 3, S, 8)
+    mha, X, Z = layer(rng, h), leaf(rng, 3, T, 8), leaf(rng, 3, S, 8)
     mask = some_mask(rng, 3, T, S)
     Y, A = mha(X, Z, mask)
     for i in range(3):

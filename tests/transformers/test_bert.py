@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 from strategies import seeds
-from twins import randomised, torch_encoder
+from twins import fixed, randomised, tokens, torch_encoder
 
 from dlcore.transformers.bert import (
     BERT,
@@ -20,14 +20,6 @@ from dlcore.transformers.bert import (
 )
 
 sizes = st.integers(1, 4)
-
-
-def generator(seed=0):
-    return torch.Generator().manual_seed(seed)
-
-
-def tokens(rng, *shape):
-    return torch.tensor(rng.integers(0, 7, shape))
 
 
 def test_pack_by_hand():
@@ -46,7 +38,7 @@ def within(count, n, p):
 )
 def test_shares_of_what_is_hidden(shares):
     x = torch.full((1000, 100), 7)
-    seen, wanted = hide(x, x > 0, 4, (10, 1010), generator(), **shares)
+    seen, wanted = hide(x, x > 0, 4, (10, 1010), fixed(), **shares)
     chosen = wanted != IGNORED
     n = int(chosen.sum())
     masked = shares.get("masked", 0.8)
@@ -61,9 +53,9 @@ def test_shares_of_what_is_hidden(shares):
 
 @given(st.integers(0, 1000), st.floats(0, 1))
 def test_what_may_not_be_chosen_stays(seed, rate):
-    x = torch.randint(10, 20, (5, 8), generator=generator(seed))
-    may = torch.rand(5, 8, generator=generator(seed)) < 0.5
-    seen, wanted = hide(x, may, 4, (10, 20), generator(seed), rate)
+    x = torch.randint(10, 20, (5, 8), generator=fixed(seed))
+    may = torch.rand(5, 8, generator=fixed(seed)) < 0.5
+    seen, wanted = hide(x, may, 4, (10, 20), fixed(seed), rate)
     assert torch.equal(seen[~may], x[~may])
     assert bool((wanted[~may] == IGNORED).all())
     if rate == 1:
@@ -74,7 +66,7 @@ def test_what_may_not_be_chosen_stays(seed, rate):
 def test_states_are_those_of_layers_of_torch(rng, B, T):
     ours = randomised(BERT(7, 5, 8, 2, 2).double(), rng)
     theirs = torch_encoder(ours.stack)
-    x, s = tokens(rng, B, T), tokens(rng, B, T) % 2
+    x, s = tokens(rng, 7, B, T), tokens(rng, 7, B, T) % 2
     lengths = torch.tensor(rng.integers(1, T + 1, B))
     padding = torch.arange(T) >= lengths[:, None]
     X = ours.embed(x) + ours.segments(s) + ours.places.E[:T]
@@ -85,15 +77,15 @@ def test_states_are_those_of_layers_of_torch(rng, B, T):
 
 @given(seeds, sizes, st.integers(0, 3))
 def test_padding_changes_nothing(rng, T, more):
-    net, x = randomised(BERT(7, 9, 8, 2, 1).double(), rng), tokens(rng, 1, T)
-    padded = torch.cat([x, tokens(rng, 1, more)], dim=1)
+    net, x = randomised(BERT(7, 9, 8, 2, 1).double(), rng), tokens(rng, 7, 1, T)
+    padded = torch.cat([x, tokens(rng, 7, 1, more)], dim=1)
     got = net(padded, None, torch.tensor([T]))[:, :T]
     torch.testing.assert_close(got, net(x))
 
 
 @given(seeds)
 def test_every_token_sees_both_sides(rng):
-    net, x = randomised(BERT(7, 5, 8, 2, 1).double(), rng), tokens(rng, 1, 4)
+    net, x = randomised(BERT(7, 5, 8, 2, 1).double(), rng), tokens(rng, 7, 1, 4)
     for t in range(4):
         other = x.clone()
         other[0, t] = (other[0, t] + 1) % 7
@@ -143,15 +135,15 @@ X = torch.zeros(1, 3, dtype=torch.long)
         (lambda: BERT(7, 5, 8, 2, 1)(X, X + 2), "segments must lie between 0 and 1"),
         (lambda: BERT(7, 5, 8, 3, 1), "be a multiple of num_heads = 3"),
         (
-            lambda: hide(X, X == 0, 4, (5, 9), generator(), 1.5),
+            lambda: hide(X, X == 0, 4, (5, 9), fixed(), 1.5),
             "rate must lie in [0, 1]; got 1.5",
         ),
-        (lambda: hide(X, X, 4, (5, 9), generator()), "may must have the shape"),
+        (lambda: hide(X, X, 4, (5, 9), fixed()), "may must have the shape"),
         (
-            lambda: hide(X, X == 0, 4, (5, 9), generator(), 0.2, 0.9, 0.2),
+            lambda: hide(X, X == 0, 4, (5, 9), fixed(), 0.2, 0.9, 0.2),
             "masked and swapped must not be negative",
         ),
-        (lambda: hide(X, X == 0, 4, (9, 9), generator()), "words must be a range"),
+        (lambda: hide(X, X == 0, 4, (9, 9), fixed()), "words must be a range"),
         (lambda: best_span(torch.ones(1, 2, 2), 0), "longest must be a whole"),
     ],
 )

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import seeds
 from torch import nn
-from twins import copy_stack, randomised
+from twins import copy_stack, leaf, randomised
 
 from dlcore.transformers.attention import causal_mask
 from dlcore.transformers.blocks import Block, FeedForward, Stack
@@ -16,10 +16,6 @@ sizes = st.integers(1, 4)
 
 def stack(*sizes, **options):
     return Stack(2, lambda: Block(8, 2, *sizes, **options)).double()
-
-
-def normal(rng, *shape):
-    return torch.tensor(rng.normal(size=shape), requires_grad=True)
 
 
 @given(seeds, sizes, sizes, st.booleans())
@@ -32,7 +28,7 @@ def test_encoder_is_that_of_torch(rng, B, T, first):
         layer, 2, norm=nn.LayerNorm(8) if first else None, enable_nested_tensor=False
     ).double()
     copy_stack(ours, theirs)
-    X = normal(rng, B, T, 8)
+    X = leaf(rng, B, T, 8)
     mask = torch.tensor(rng.random((B, 1, T)) < 0.5)
     mask[:, :, 0] = True
     got = ours(X, mask)
@@ -59,7 +55,7 @@ def test_decoder_is_that_of_torch(rng, B, T, S, first):
         layer, 2, norm=nn.LayerNorm(8) if first else None
     ).double()
     copy_stack(ours, theirs)
-    X, Z = normal(rng, B, T, 8), normal(rng, B, S, 8)
+    X, Z = leaf(rng, B, T, 8), leaf(rng, B, S, 8)
     causal = causal_mask(T)
     got = ours(X, causal, Z)
     want = theirs(X, Z, tgt_mask=~causal)
@@ -76,7 +72,7 @@ def test_steps_with_a_cache_are_the_rows_of_the_parallel_form(
     rng, B, T, S, cross, first
 ):
     net = randomised(stack(cross=cross, norm_first=first), rng)
-    X, Z = normal(rng, B, T, 8), normal(rng, B, S, 8) if cross else None
+    X, Z = leaf(rng, B, T, 8), leaf(rng, B, S, 8) if cross else None
     mask = torch.tensor(rng.random((B, 1, S)) < 0.5) if cross else None
     whole = net(X, causal_mask(T), Z, mask)
     cache = net.begin(B, Z)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import seeds
 from torch import nn
-from twins import randomised, torch_encoder
+from twins import randomised, tokens, torch_encoder
 
 from dlcore.transformers.gpt import GPT
 
@@ -15,13 +15,9 @@ def model(rng):
     return randomised(GPT(7, 6, 8, 2, 2).double(), rng)
 
 
-def tokens(rng, *shape):
-    return torch.tensor(rng.integers(0, 7, shape))
-
-
 @given(seeds, st.integers(1, 3), st.integers(1, 6))
 def test_values_are_those_of_layers_of_torch(rng, B, T):
-    ours, x = model(rng), tokens(rng, B, T)
+    ours, x = model(rng), tokens(rng, 7, B, T)
     theirs = torch_encoder(ours.stack)
     X = ours.embed(x) + ours.places.E[:T]
     causal = nn.Transformer.generate_square_subsequent_mask(T) < 0
@@ -31,7 +27,7 @@ def test_values_are_those_of_layers_of_torch(rng, B, T):
 
 @given(seeds, st.integers(1, 3), st.integers(1, 6))
 def test_steps_give_what_the_parallel_form_gives(rng, B, T):
-    net, x = model(rng), tokens(rng, B, T)
+    net, x = model(rng), tokens(rng, 7, B, T)
     whole, cache = net(x).log_softmax(dim=2), net.begin(B)
     for t in range(T):
         scores, cache = net.step(cache, x[:, t])
@@ -40,7 +36,7 @@ def test_steps_give_what_the_parallel_form_gives(rng, B, T):
 
 @given(seeds, st.integers(2, 6))
 def test_the_future_is_hidden(rng, T):
-    net, x = model(rng), tokens(rng, 1, T)
+    net, x = model(rng), tokens(rng, 7, 1, T)
     other = x.clone()
     other[:, -1] = (other[:, -1] + 1) % 7
     torch.testing.assert_close(net(other)[:, :-1], net(x)[:, :-1])

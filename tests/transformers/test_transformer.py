@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import seeds
 from torch import nn
-from twins import copy_stack, randomised
+from twins import copy_stack, randomised, tokens
 
 from dlcore.recurrence.decoding import beam_search, greedy
 from dlcore.transformers.attention import causal_mask
@@ -18,10 +18,6 @@ sizes = st.integers(1, 4)
 
 def model(rng, first=True):
     return randomised(Transformer(7, 5, 8, 2, 2, norm_first=first).double(), rng)
-
-
-def tokens(rng, count, *shape):
-    return torch.tensor(rng.integers(0, count, shape))
 
 
 @pytest.mark.filterwarnings("ignore:enable_nested_tensor")

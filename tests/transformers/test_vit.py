@@ -7,15 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import seeds
 from torch import nn
-from twins import copy_block, randomised, torch_encoder
+from twins import copy_block, normal, randomised, torch_encoder
 
 from dlcore.transformers.vit import ViT, patchify, rollout, unpatchify
 
 sizes = st.integers(1, 3)
-
-
-def normal(rng, *shape):
-    return torch.tensor(rng.normal(size=shape))
 
 
 @given(seeds, sizes, sizes, sizes, sizes, sizes)
