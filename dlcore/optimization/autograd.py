@@ -434,7 +434,7 @@ def result_of(op: str, data: Array, *edges: tuple[Tensor, Pull]) -> Tensor:
 
     Example:
         >>> x = Tensor(3.0, requires_grad=True)
-        >>> y = result_of("square", x.data**2, (x, lambda g: g * 2 * x.data))
+        >>> y = result_of("x^2", x.data**2, (x, lambda g: g * 2 * x.data))
         >>> y.backward()
         >>> x.grad.item()
         6.0
