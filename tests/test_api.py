@@ -10,6 +10,7 @@ from pathlib import Path
 import matplotlib
 import numpy as np
 import pytest
+import torch
 from book_api import kind, mentioned, modules, own, pages, taught, users, where
 
 ROOT = Path(__file__).parents[1]
@@ -77,17 +78,13 @@ def test_every_public_name_is_described(module, name):
 def test_every_public_name_has_an_example_that_runs(module, name):
     thing = getattr(import_module(module), name)
     finder = doctest.DocTestFinder(recurse=False)
-    scope = {"np": np, **vars(import_module(module))}
-    if "torch" in scope or "dlcore.figures" not in module:
-        import torch
-
-        scope["torch"] = torch
+    scope = {"np": np, "torch": torch, **vars(import_module(module))}
     (examples,) = finder.find(thing, name, globs=scope)
     assert examples.examples, f"{name} has no example"
     flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
     told = []
     runner = doctest.DocTestRunner(optionflags=flags)
-    with np.printoptions(legacy=False), matplotlib.rc_context():
+    with matplotlib.rc_context():
         failed, _ = runner.run(examples, out=told.append)
     assert not failed, "".join(told)
 

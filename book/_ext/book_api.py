@@ -1,13 +1,14 @@
 """The reference of the package: a page per folder, made of docstrings and of the book.
 
-What a module lists in ``__all__`` is public. ``.. api:: dlcore.<folder>`` writes a table of
-these names and, below it, their documentation. To each of them belong the page that
+What a module lists in ``__all__`` is public. ``.. api:: dlcore.<folder>`` writes the
+documentation of these names, module by module. To each of them belong the page that
 teaches it and those that use it, which are found in the code of the notebooks.
 """
 
 import ast
 import inspect
 import pkgutil
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
@@ -39,6 +40,7 @@ def modules(package: str) -> list[ModuleType]:
     return [m for m in inner or [found] if getattr(m, "__all__", None)]
 
 
+@cache
 def own(module: ModuleType) -> list[str]:
     """Return the public names of a module that are made there, in the order of its file."""
     places: dict[str, tuple[int, int]] = {}
@@ -121,24 +123,34 @@ def users() -> dict[str, list[str]]:
     return found
 
 
-def taught(module: ModuleType, name: str) -> str | None:
-    """Return the page that teaches a name: where its module is at home, if used there.
+def used(module: ModuleType, name: str) -> list[str]:
+    """Return the pages that use a name of a module, in their order."""
+    return users().get(f"{module.__name__}.{name}", [])
 
-    A module is at home on the page of its chapter that uses most of its names, the
-    first one of equals; other names are taught where their chapter first uses them.
+
+@cache
+def at_home(module: ModuleType) -> str | None:
+    """Return the page of its chapter that uses most of a module's names, if any does.
+
+    Of equals, the first.
     """
     chapter = module.__name__.split(".")[1]
     inside = [p for p in pages() if p.split("/")[1] == chapter]
-    counts = dict.fromkeys(inside, 0)
-    for other in own(module):
-        for page in users().get(f"{module.__name__}.{other}", []):
-            if page in counts:
-                counts[page] += 1
-    if not any(counts.values()):
-        return None
-    best = max(inside, key=counts.__getitem__)
+    count = Counter(page for name in own(module) for page in used(module, name))
+    best = max(inside, key=count.__getitem__, default=None)
+    return best if count[best] else None
+
+
+def taught(module: ModuleType, name: str) -> str | None:
+    """Return the page that teaches a name: where its module is at home, if used there.
+
+    Other names are taught where their chapter first uses them.
+    """
+    best = at_home(module)
     here = [
-        p for p in users().get(f"{module.__name__}.{name}", []) if p in counts
+        p
+        for p in used(module, name)
+        if p.split("/")[1] == module.__name__.split(".")[1]
     ]
     return best if best in here or not here else here[0]
 
@@ -146,9 +158,7 @@ def taught(module: ModuleType, name: str) -> str | None:
 def where(module: ModuleType, name: str) -> str:
     """Return the links to the pages of a name, as reStructuredText."""
     page = taught(module, name)
-    others = [
-        p for p in users().get(f"{module.__name__}.{name}", []) if p != page
-    ]
+    others = [p for p in used(module, name) if p != page]
     parts = [f"taught in {link(page)}"] if page else []
     if others:
         parts.append("used in " + ", ".join(map(link, others)))
@@ -178,7 +188,7 @@ class ApiDirective(SphinxDirective):
         return section.children
 
     def section(self, module: ModuleType) -> list[str]:
-        """Return the lines of a module: heading, table of names, documentation."""
+        """Return the lines of a module: heading, what it is about, its names."""
         title, doc = (
             module.__name__.split(".")[-1],
             inspect.getdoc(module) or "",
@@ -211,20 +221,20 @@ class FoldersDirective(SphinxDirective):
         """Write reStructuredText, and read it."""
         self.env.note_reread()
         lines = [".. list-table::", "   :header-rows: 1", ""]
-        rows = [["folder", "what it holds", "modules"]]
+        rows = [("folder", "what it holds", "modules")]
         for folder in self.arguments[0].split():
             name = f"{PACKAGE}.{folder}"
             doc = (inspect.getdoc(import_module(name)) or "").partition("\n")[0]
-            inner = ", ".join(
+            inner = [
                 f":py:mod:`{m.__name__.split('.')[-1]} <{m.__name__}>`"
                 for m in modules(name)
-            )
-            rows.append([f":doc:`{folder}`", doc, inner])
-        for row in rows:
-            lines += [
-                f"   {'-' if i else '* -'} {cell}" for i, cell in enumerate(row)
             ]
-        lines = [line.replace("   - ", "     - ") for line in lines]
+            rows.append((f":doc:`{folder}`", doc, ", ".join(inner)))
+        for first, *others in rows:
+            lines += [
+                f"   * - {first}",
+                *(f"     - {other}" for other in others),
+            ]
         return self.parse_text_to_nodes("\n".join(lines))
 
 
