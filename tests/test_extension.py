@@ -4,6 +4,7 @@ import base64
 import io
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -208,6 +209,37 @@ def test_evidence_cell_says_what_it_is_evidence_for(pages):
     page, _ = pages
     lines = [line.get_text() for line in page.select(".cell p.evidence")]
     assert lines == ["Evidence for Theorem 1.2"] * 2
+
+
+def test_folds_say_what_was_tried_and_keep_what_is_printed(folder, tmp_path):
+    for name in ("conf.py", "index.md", "ledger.md", "appendix.md"):
+        shutil.copy(folder / name, tmp_path)
+    printed = new_output("stream", name="stdout", text="nine sets")
+    cells = [
+        new_markdown_cell(STATEMENTS.replace("{numref}`parabola` and ", "")),
+        new_code_cell("# evidence: squares: 300 sets\n#   of numbers\nassert a == 1"),
+        new_code_cell("# check: all signs\nassert a == 2"),
+        new_code_cell("# evidence: square: by hand\nassert a == 3", outputs=[printed]),
+        new_code_cell("# check: once more\nassert a == 4", outputs=[printed]),
+        new_code_cell("a = 5"),
+        new_code_cell("# check: apart\nassert a == 6"),
+    ]
+    notebook = new_notebook(cells=cells, metadata=KERNEL)
+    nbformat.write(notebook, tmp_path / "page.ipynb")
+    page, _ = build(tmp_path)
+    folds = page.select("details.evidence")
+    lines = [[p.get_text() for p in f.select("summary p")] for f in folds]
+    assert lines == [
+        ["Theorem 1.2: 300 sets of numbers", "all signs", "Definition 1.1: by hand"],
+        ["once more"],
+        ["apart"],
+    ]
+    code = [re.findall(r"== (\d)", fold.get_text()) for fold in folds]
+    assert code == [["1", "2", "3"], ["4"], ["6"]]
+    assert page.find(id="evidence-squares")
+    assert page.find(id="evidence-square")
+    outputs = page.select(".cell_output")
+    assert [o.find_parent("details") for o in outputs] == [None, None]
 
 
 def test_figure_has_number_caption_alt_and_css_size(pages):

@@ -1,8 +1,14 @@
 """The ledger: every statement of the book, with its number, its page and its evidence.
 
 A statement is a definition, theorem, lemma, proposition or corollary of sphinx-proof. A
-code cell whose first line is ``# evidence: <label>`` is evidence for that statement: the
-cell gets a line that links to the statement, and the ``{ledger}`` directive lists both.
+code cell that begins with
+
+    # evidence: novikoff: 300 random sets; one update more than the bound would fail
+
+is evidence for that statement, and the ``{ledger}`` directive lists both. One that begins
+with ``# check: <what was tried>`` checks something else. A page folds the code of both to a
+line, which says what was tried and links to the statement; what it prints stays in view, and
+cells in a row that print nothing become one fold.
 """
 
 import re
@@ -15,7 +21,11 @@ from sphinx.util.docutils import SphinxDirective
 from sphinx.util.nodes import make_refnode
 
 STATEMENTS = {"definition", "theorem", "lemma", "proposition", "corollary"}
-EVIDENCE = re.compile(r"# evidence: (\S+)")
+# The first line of a cell: a label and what was tried, or only one of them. A long text goes
+# on in lines that start with "#   ".
+TEXT = r"(.*(?:\n#   .*)*)"
+EVIDENCE = re.compile(rf"# evidence: ([\w-]+)(?:: {TEXT})?")
+CHECK = re.compile(rf"# check: {TEXT}")
 
 
 class Evidence(NamedTuple):
@@ -24,6 +34,14 @@ class Evidence(NamedTuple):
     label: str
     docname: str
     anchor: str
+
+
+class Fold(nodes.General, nodes.Element):
+    """Code that is folded to the lines of its summary."""
+
+
+class Summary(nodes.General, nodes.Element):
+    """What stands where code is folded."""
 
 
 class LedgerNode(nodes.General, nodes.Element):
@@ -49,13 +67,20 @@ def collect(app: Sphinx, doctree: nodes.document) -> None:
     for cell in doctree.findall(nodes.container):
         code = next(cell.findall(nodes.literal_block), None)
         if "cell" in cell["classes"] and code:
-            match = EVIDENCE.match(code.astext())
-            if match:
+            if match := EVIDENCE.match(code.astext()):
                 n = sum(e.label == match[1] for e in env.evidence)
                 anchor = f"evidence-{match[1]}" + (f"-{n + 1}" if n else "")
                 cell["ids"].append(anchor)
                 cell["evidence"] = match[1]
+                cell["tried"] = unwrapped(match[2] or "")
                 env.evidence.append(Evidence(match[1], env.docname, anchor))
+            elif match := CHECK.match(code.astext()):
+                cell["tried"] = unwrapped(match[1])
+
+
+def unwrapped(text: str) -> str:
+    """Join the lines of a comment."""
+    return re.sub(r"\n#\s+", " ", text).strip()
 
 
 def purge(app: Sphinx, env: BuildEnvironment, docname: str) -> None:
@@ -101,15 +126,13 @@ def resolve(app: Sphinx, doctree: nodes.document, docname: str) -> None:
         )
 
     for cell in list(doctree.findall(nodes.container)):
-        statement = statements.get(cell.get("evidence"))
-        if statement:
-            to = link(
+        if "tried" in cell:
+            statement = statements.get(cell.get("evidence"))
+            to = statement and link(
                 statement["docname"], statement["label"], name(env, statement)
             )
-            line = nodes.paragraph(
-                "", "Evidence for ", to, classes=["evidence"]
-            )
-            cell.insert(0, line)
+            fold(cell, to)
+    join_folds(doctree)
     for ledger in list(doctree.findall(LedgerNode)):
         rows = []
         for s in sorted(statements.values(), key=lambda s: place(env, s)):
@@ -139,6 +162,57 @@ def resolve(app: Sphinx, doctree: nodes.document, docname: str) -> None:
         )
 
 
+def fold(cell: nodes.container, statement: nodes.Node | None) -> None:
+    """Fold the code of a cell to a line: which statement it checks, and what was tried."""
+    tried = cell["tried"]
+    line = nodes.paragraph("", "", classes=["evidence"])
+    line += [statement] if statement else []
+    if tried:
+        line += nodes.Text(f": {tried}" if statement else tried)
+    elif statement:
+        line.insert(0, nodes.Text("Evidence for "))
+    code, *outputs = cell.children
+    cell.children = []
+    cell += [Fold("", Summary("", line), code), *outputs]
+    cell["joins"] = not outputs
+
+
+def join_folds(doctree: nodes.document) -> None:
+    """Let folded cells in a row, all but the last without output, share one fold."""
+    for cell in list(doctree.findall(nodes.container)):
+        before = cell.parent and cell.previous_sibling()
+        if "joins" in cell and getattr(before, "attributes", {}).get("joins"):
+            (above,) = before.findall(Fold)
+            (below,) = cell.findall(Fold)
+            above_summary, *above_code = above.children
+            summary, *code = below.children
+            below.children = []
+            summary.children = [*above_summary.children, *summary.children]
+            below += [summary, *above_code, *code]
+            cell["ids"] = before["ids"] + cell["ids"]
+            before.parent.remove(before)
+
+
+def open_fold(self: Any, node: Fold) -> None:
+    """Write the start of a fold."""
+    self.body.append('<details class="evidence">')
+
+
+def close_fold(self: Any, node: Fold) -> None:
+    """Write the end of a fold."""
+    self.body.append("</details>")
+
+
+def open_summary(self: Any, node: Summary) -> None:
+    """Write the start of a summary."""
+    self.body.append("<summary>")
+
+
+def close_summary(self: Any, node: Summary) -> None:
+    """Write the end of a summary."""
+    self.body.append("</summary>")
+
+
 def table(name: str, head: list[str], rows: list[Any]) -> nodes.table:
     """Wrap lists of inline nodes in the elements of a docutils table."""
 
@@ -157,6 +231,8 @@ def table(name: str, head: list[str], rows: list[Any]) -> nodes.table:
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register with Sphinx."""
     app.add_node(LedgerNode)
+    app.add_node(Fold, html=(open_fold, close_fold))
+    app.add_node(Summary, html=(open_summary, close_summary))
     app.add_directive("ledger", LedgerDirective)
     app.connect("env-purge-doc", purge)
     app.connect("doctree-read", collect)

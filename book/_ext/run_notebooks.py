@@ -17,6 +17,7 @@ from threading import Thread
 
 import nbformat
 import psutil
+from book_ledger import CHECK, EVIDENCE
 from book_sheets import lighten, take_out
 from nbclient import NotebookClient
 from nbclient.exceptions import (
@@ -77,8 +78,20 @@ def execute(path: Path, notebook: NotebookNode) -> float:
     megabytes = round(meter.bytes / 1e6)
     seconds = round(meter.seconds - take_out(path, notebook))
     lighten(notebook)
+    fold_checks(notebook)
     notebook.metadata["cost"] = {"seconds": seconds, "megabytes": megabytes}
     return time.monotonic() - start
+
+
+def fold_checks(notebook: NotebookNode) -> None:
+    """Let JupyterLab fold what pages fold, to its first line."""
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            folded = EVIDENCE.match(cell.source) or CHECK.match(cell.source)
+            if folded:
+                cell.metadata["jupyter"] = {"source_hidden": True}
+            else:
+                cell.metadata.pop("jupyter", None)
 
 
 def execute_all(
