@@ -16,6 +16,8 @@ from markdown_it import MarkdownIt
 from mdit_py_plugins.colon_fence import colon_fence_plugin
 from nbformat import NotebookNode
 
+from dlcore.figures.live import LIVE
+
 MARKDOWN = MarkdownIt().use(colon_fence_plugin)
 
 
@@ -155,3 +157,8 @@ def is_statement(d: Directive) -> bool:
 def is_explore(data: NotebookNode) -> bool:
     """Tell whether an output is a figure that the reader can move."""
     return data.get("text/plain", "").startswith("explore(")
+
+
+def is_live(data: NotebookNode) -> bool:
+    """Tell whether an output is a figure that computes in the page."""
+    return LIVE in data

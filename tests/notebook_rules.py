@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from book_code import modules
 from book_figures import INSTALL
-from book_pages import Book, Page, is_explore, is_statement
+from book_pages import Book, Page, is_explore, is_live, is_statement
 from book_sheets import figures
 from IPython.core.inputtransformer2 import TransformerManager
 from stored_book import VARIES
@@ -185,7 +185,8 @@ def checks_in_evidence(page: Page, book: Book) -> Iterator[str]:
     }
     for c in page.code:
         lines = c.source.split("\n")
-        if c.evidence is None or lines[0].rstrip() != f"# evidence: {c.evidence}":
+        head = rf"# evidence: {c.evidence}(: \S.*)?\s*"
+        if c.evidence is None or not re.fullmatch(head, lines[0]):
             if re.search(r"^\s*#\s*evidence\b", c.source, re.I | re.M):
                 yield f"{c.name}: name evidence in the first line, as # evidence: <label>"
             continue
@@ -210,7 +211,8 @@ def ignores_few_outputs(page: Page, book: Book) -> Iterator[str]:
 def describes_its_figures(page: Page, book: Book) -> Iterator[str]:
     for c in page.code:
         shown = c.pictures()
-        if not all(map(is_explore, shown)) and not c.about.get("alt", "").strip():
+        described = all(is_explore(picture) or is_live(picture) for picture in shown)
+        if not described and not c.about.get("alt", "").strip():
             yield f"{c.name} shows a picture. Write as its first line: # alt: <what it shows>"
         if c.about and len(shown) != 1:
             n = len(shown)
@@ -229,7 +231,8 @@ def has_short_cells(page: Page, book: Book) -> Iterator[str]:
 
 
 def has_something_to_move(page: Page, book: Book) -> Iterator[str]:
-    if not any(is_explore(picture) for c in page.code for picture in c.pictures()):
+    shown = [picture for c in page.code for picture in c.pictures()]
+    if not any(is_explore(picture) or is_live(picture) for picture in shown):
         yield f"{page.path} has no figure to move. Add one with explore(). {page.again}"
 
 

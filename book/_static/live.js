@@ -1,0 +1,83 @@
+// Live figures on a page: what a kernel is to a widget, an object is here.
+//
+// A figure starts when a reader comes near. The address keeps what was done with it, so that
+// a link shows the same: #name={"angle":57.2}
+
+class Model {
+  #values;
+  #listeners = new Map();
+
+  constructor(values, remember) {
+    this.#values = values;
+    this.remember = remember;
+  }
+
+  get(name) {
+    return this.#values[name];
+  }
+
+  set(name, value) {
+    this.#values[name] = value;
+    for (const listener of this.#listeners.get(`change:${name}`) ?? []) listener();
+  }
+
+  on(event, listener) {
+    this.#listeners.set(event, [...(this.#listeners.get(event) ?? []), listener]);
+  }
+
+  save_changes() {
+    this.remember(this.#values.state);
+  }
+}
+
+// What the address says of a figure, if it does.
+function addressed(name) {
+  const [, who, what] = location.hash.match(/^#([\w-]+)=(.*)$/) ?? [];
+  if (who !== name) return null;
+  try {
+    return JSON.parse(decodeURIComponent(what));
+  } catch {
+    return null;
+  }
+}
+
+function start(figure) {
+  const stored = JSON.parse(figure.querySelector("script").textContent);
+  const { name, about, data } = stored;
+  let timer = 0, own = "";
+  const remember = (state) => {
+    clearTimeout(timer);
+    timer = setTimeout(() => {
+      own = `#${name}=${encodeURIComponent(JSON.stringify(state))}`;
+      history.replaceState(null, "", own);
+    }, 300);
+  };
+  const show = () => {
+    const model = new Model({ data, about, state: addressed(name) ?? {} }, remember);
+    const el = document.createElement("div");
+    window.liveFigures[stored.figure].render({ model, el });
+    figure.querySelector(".live-here").replaceChildren(el);
+    figure.dataset.ready = "";
+  };
+  show();
+  addEventListener("hashchange", () => location.hash !== own && addressed(name) && show());
+}
+
+const near = new IntersectionObserver(
+  (entries) => {
+    for (const { target, isIntersecting } of entries)
+      if (isIntersecting) {
+        near.unobserve(target);
+        start(target);
+      }
+  },
+  { rootMargin: "100%" },
+);
+
+// After the scripts of the figures, which stand in the page.
+addEventListener("DOMContentLoaded", () => {
+  for (const figure of document.querySelectorAll("[data-live]")) {
+    near.observe(figure);
+    if (addressed(figure.dataset.live)) figure.scrollIntoView();
+  }
+});
