@@ -12,6 +12,7 @@ from jaxtyping import Float
 
 from dlcore._torch import Generator, Tensor, torch
 from dlcore.checks import check, check_shape, check_whole
+from dlcore.recurrence.recurrent import check_run
 
 __all__ = [
     "NONLINEARITIES",
@@ -159,11 +160,8 @@ def bptt(
     """
     _check_weights("bptt", U, V, x)
     B, T, _ = x.shape
-    H = len(U)
-    fits = h.shape == (B, T + 1, H) and local.shape == (B, T, H)
-    rule = f"have the shapes {(B, T + 1, H)} and {(B, T, H)}"
-    got = f"{tuple(h.shape)} and {tuple(local.shape)}"
-    check(fits, "bptt: h and local", rule, got, "The states begin with h_0.")
+    check_shape("bptt: h", h, B, T + 1, len(U), hint="The states begin with h_0.")
+    check_shape("bptt: local", local, B, T, len(U))
     if block is not None:
         check_whole("bptt: block", block, 1)
     slopes = nonlinearity.slope(h[:, 1:])
@@ -225,8 +223,7 @@ def products(A: Float[Tensor, "B T H H"]) -> Float[Tensor, "B S H H"]:
         >>> products(torch.tensor([2.0, 3.0]).view(1, 2, 1, 1)).flatten().tolist()
         [1.0, 3.0, 6.0]
     """
-    square = A.ndim == 4 and A.shape[2] == A.shape[3]
-    check(square, "products: A", "have the axes (B, T, H, H)", tuple(A.shape))
+    check_shape("products: A", A, None, None, A.shape[-1], A.shape[-1])
     P = [torch.eye(A.shape[2], dtype=A.dtype).expand(len(A), -1, -1)]
     for t in reversed(range(A.shape[1])):
         P.append(P[-1] @ A[:, t])
@@ -241,7 +238,7 @@ def norms(P: Float[Tensor, "B S H H"]) -> Float[Tensor, "B S"]:
         >>> round(norms(P[None, None]).item(), 3)
         4.0
     """
-    check(P.ndim == 4, "norms: P", "have the axes (B, S, H, H)", tuple(P.shape))
+    check_shape("norms: P", P, None, None, None, None)
     return torch.linalg.matrix_norm(P, 2)
 
 
@@ -288,9 +285,6 @@ def orthogonal(H: int, generator: Generator) -> Float[Tensor, "H H"]:
 
 def _check_weights(who: str, U: Tensor, V: Tensor, x: Tensor) -> None:
     """Refuse weights and inputs that do not fit."""
-    ok = U.ndim == V.ndim == 2 and U.shape[0] == U.shape[1] == V.shape[0]
-    got = f"{tuple(U.shape)} and {tuple(V.shape)}"
-    check(ok, f"{who}: U and V", "have the shapes (H, H) and (H, D)", got)
-    ok = x.ndim == 3 and x.shape[1] > 0 and x.shape[2] == V.shape[1]
-    rule = f"have the axes (B, T, {V.shape[1]}) with at least one time"
-    check(ok, f"{who}: x", rule, f"shape {tuple(x.shape)}")
+    check_shape(f"{who}: U", U, len(U), len(U))
+    check_shape(f"{who}: V", V, len(U), None)
+    check_run(who, x, V.shape[1], None, [])

@@ -9,7 +9,7 @@ from jaxtyping import Float, Int64
 from scipy.sparse.linalg import svds
 
 from dlcore._torch import Generator, Tensor, torch
-from dlcore.checks import check, check_whole
+from dlcore.checks import check, check_shape, check_whole
 from dlcore.recurrence.vocabulary import check_indices
 
 __all__ = ["Factors", "cooccurrence", "factor", "pairs", "pmi", "ppmi", "windows"]
@@ -81,21 +81,13 @@ def pmi(counts: Float[Tensor, "A C"]) -> Float[Tensor, "A C"]:
         tensor([[ 0.2877, -0.4055],
                 [-0.4055,  0.2877]])
     """
-    check(
-        counts.ndim == 2 and bool((counts >= 0).all()),
-        "pmi: counts",
-        "be a matrix without negative entries",
-        f"shape {tuple(counts.shape)}",
-    )
+    check_shape("pmi: counts", counts, None, None)
+    check(bool((counts >= 0).all()), "pmi: counts", "not be negative", counts.min())
     rows = counts.sum(dim=1, keepdim=True)
     columns = counts.sum(dim=0, keepdim=True)
-    check(
-        bool((rows > 0).all() and (columns > 0).all()),
-        "pmi: counts",
-        "have a positive entry in every row and column",
-        f"{int((rows == 0).sum())} empty rows and {int((columns == 0).sum())} columns",
-        "Leave out words that never occur.",
-    )
+    ok = bool((rows > 0).all() and (columns > 0).all())
+    rule = "have a positive entry in every row and column"
+    check(ok, "pmi: counts", rule, "zeros", "Leave out words that never occur.")
     return torch.log(counts * counts.sum() / (rows * columns))
 
 
@@ -171,9 +163,5 @@ def factor(M: Float[Tensor, "A C"], D: int, generator: Generator) -> Factors:
 def _check_window(who: str, tokens: Tensor, r: int, least: int) -> None:
     """Refuse texts that are shorter than a window."""
     check_whole(f"{who}: r", r, 1)
-    check(
-        tokens.ndim == 1 and len(tokens) >= least,
-        f"{who}: tokens",
-        f"be a row of {least} or more",
-        f"shape {tuple(tokens.shape)}",
-    )
+    ok, got = tokens.ndim == 1 and len(tokens) >= least, f"shape {tuple(tokens.shape)}"
+    check(ok, f"{who}: tokens", f"be a row of {least} or more", got)

@@ -14,7 +14,7 @@ from typing import TypeAlias
 from jaxtyping import Bool, Float, Int64
 
 from dlcore._torch import Generator, Tensor, torch
-from dlcore.checks import check, check_between, check_positive, check_whole
+from dlcore.checks import check, check_between, check_positive, check_shape, check_whole
 
 __all__ = [
     "State",
@@ -207,34 +207,20 @@ def _check_rows(what: str, state: State, rows: int) -> None:
 
 def _check_scores(scores: Tensor, rows: int, end: int) -> None:
     """Refuse what are no log probabilities for each row."""
-    check(
-        scores.ndim == 2 and len(scores) == rows and scores.shape[1] > end,
-        "beam_search: what step returns",
-        f"have {rows} rows and a column for each token up to the end {end}",
-        f"shape {tuple(scores.shape)}",
-    )
+    what = "beam_search: what step returns"
+    check_shape(what, scores, rows, None)
+    C = scores.shape[1]
+    check(end < C, what, f"have a column for each token up to the end {end}", C)
     sums = scores.logsumexp(dim=1)
-    check(
-        bool((sums.abs() < 1e-3).all()),
-        "beam_search: what step returns",
-        "be logarithms of probabilities with the sum 1",
-        f"sums {sums.exp().tolist()}",
-        "Take log_softmax of scores.",
-    )
+    got, hint = f"sums {sums.exp().tolist()}", "Take log_softmax of scores."
+    ok = bool((sums.abs() < 1e-3).all())
+    check(ok, what, "be logarithms of probabilities with the sum 1", got, hint)
 
 
 def _check_logits(who: str, logits: Tensor) -> None:
     """Refuse no tokens, NaN, +∞, and rows in which nothing is left."""
-    check(
-        logits.ndim > 0 and logits.shape[-1] > 0,
-        f"{who}: logits",
-        "have a score for at least one token",
-        f"shape {tuple(logits.shape)}",
-    )
-    largest = logits.amax(dim=-1)
-    check(
-        bool(largest.isfinite().all()) and not bool(logits.isnan().any()),
-        f"{who}: logits",
-        "be numbers, or −∞, with a finite one in each row",
-        "NaN, +∞ or a row of −∞",
-    )
+    what, shape = f"{who}: logits", tuple(logits.shape)
+    check(shape[-1:] > (0,), what, "have a score for at least one token", shape)
+    ok = bool(logits.amax(dim=-1).isfinite().all())  # the largest of NaN is NaN
+    rule = "be numbers, or −∞, with a finite one in each row"
+    check(ok, what, rule, "NaN, +∞ or a row of −∞")

@@ -8,7 +8,7 @@ from a word.
 from jaxtyping import Float, Int64
 
 from dlcore._torch import Generator, Tensor, nn, torch
-from dlcore.checks import check, check_positive, check_whole
+from dlcore.checks import check, check_positive, check_shape, check_whole
 from dlcore.recurrence.vocabulary import check_indices
 
 __all__ = [
@@ -114,12 +114,7 @@ class TwoTables(nn.Module):
         """Return the scores of a few words per row, without computing the others."""
         check_indices("score: words", words, len(self.W))
         h = self.hidden(given)
-        check(
-            words.ndim == 2 and len(words) == len(h),
-            "score: words",
-            f"have a row for each of the {len(h)} inputs",
-            f"shape {tuple(words.shape)}",
-        )
+        check_shape("score: words", words, len(h), None)
         rows = self.W.index_select(0, words.flatten()).view(*words.shape, -1)
         return (rows * h[:, None]).sum(dim=2)
 
@@ -137,12 +132,7 @@ class SkipGram(TwoTables):
 
     def hidden(self, given: Int64[Tensor, "B"]) -> Float[Tensor, "B D"]:
         """Return the vectors of words."""
-        check(
-            given.ndim == 1,
-            "SkipGram: words",
-            "be a row of tokens",
-            f"shape {tuple(given.shape)}",
-        )
+        check_shape("SkipGram: words", given, None)
         return self.embedding(given)
 
 
@@ -162,12 +152,8 @@ class CBOW(TwoTables):
 
     def hidden(self, given: Int64[Tensor, "B K"]) -> Float[Tensor, "B D"]:
         """Return the mean of the vectors of each context."""
-        check(
-            given.ndim == 2 and given.shape[1] > 0,
-            "CBOW: context",
-            "have a row of one token or more for each guess",
-            f"shape {tuple(given.shape)}",
-        )
+        ok, got = given.ndim == 2 and given.shape[1] > 0, f"shape {tuple(given.shape)}"
+        check(ok, "CBOW: context", "have one token or more in each row", got)
         return self.embedding(given).mean(dim=1)
 
 

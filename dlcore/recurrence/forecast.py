@@ -164,7 +164,7 @@ class DeepAR(nn.Module):
             x: covariates of the same times.
             scale: of each series; without it, that of these values.
         """
-        self._check(z, x, z.shape[-1])
+        self._check(z, x)
         nu = scale_of(z) if scale is None else scale
         h, _ = self._read(z, x, nu)
         return self.head(h, nu[:, None].expand_as(z))
@@ -193,13 +193,9 @@ class DeepAR(nn.Module):
         """
         check_whole("DeepAR.sample: paths", paths, 1)
         B, T = z.shape
-        self._check(z, x[:, :T], T)
-        check(
-            x.shape[1] > T,
-            "DeepAR.sample: x",
-            f"have more times than the past, which has {T}",
-            x.shape[1],
-        )
+        self._check(z, x[:, :T])
+        rule, times = f"have more times than the past, which has {T}", x.shape[1]
+        check(times > T, "DeepAR.sample: x", rule, times)
         _, (h,) = self._read(z, x[:, :T], scale_of(z))
         h = h.repeat_interleave(paths, dim=0)
         nu = scale_of(z).repeat_interleave(paths)
@@ -228,24 +224,16 @@ class DeepAR(nn.Module):
         means = rng.gamma(1 / s, s * m)  # a Poisson count with a mean that is drawn
         return torch.as_tensor(rng.poisson(means)).to(mu.dtype)
 
-    def _check(self, z: Tensor, x: Tensor, T: int) -> None:
+    def _check(self, z: Tensor, x: Tensor) -> None:
         """Refuse series and covariates that do not fit, and values that are no counts."""
-        check(
-            z.ndim == 2 and T > 0,
-            "DeepAR: z",
-            "have a series in each row, with at least one value",
-            f"shape {tuple(z.shape)}",
-        )
+        got = f"shape {tuple(z.shape)}"
+        ok = z.ndim == 2 and z.shape[1] > 0
+        check(ok, "DeepAR: z", "have a series of one value or more in each row", got)
         check_shape("DeepAR: x", x, *z.shape, self.covariates)
         check(bool(z.isfinite().all()), "DeepAR: z", "be finite", "NaN or ∞")
-        counts = bool((z >= 0).all()) and bool((z == z.round()).all())
-        check(
-            self.likelihood == "gaussian" or counts,
-            "DeepAR: z",
-            "be counts 0, 1, 2, ...",
-            "others",
-            "For other numbers take likelihood='gaussian'.",
-        )
+        ok = self.likelihood == "gaussian" or bool(((z >= 0) & (z == z.round())).all())
+        hint = "For other numbers take likelihood='gaussian'."
+        check(ok, "DeepAR: z", "be counts 0, 1, 2, ...", "others", hint)
 
 
 def scale_of(z: Series) -> Float[Tensor, "B"]:

@@ -14,8 +14,9 @@ from typing import NamedTuple
 from jaxtyping import Float, Int64
 
 from dlcore._torch import Generator, Tensor, embedding, logsigmoid, nn, torch
-from dlcore.checks import check, check_whole
+from dlcore.checks import check, check_shape, check_whole
 from dlcore.recurrence.recurrent import uniform
+from dlcore.recurrence.vocabulary import check_indices
 
 __all__ = [
     "Found",
@@ -67,12 +68,8 @@ def balanced(order: Sequence[int]) -> list[str]:
         ['00', '01', '10', '11']
     """
     C = len(order)
-    check(
-        C > 0 and sorted(order) == list(range(C)),
-        "balanced: order",
-        "have each of the classes 0, 1, … once",
-        list(order),
-    )
+    ok = C > 0 and sorted(order) == list(range(C))
+    check(ok, "balanced: order", "have each of the classes 0, 1, … once", [*order])
     codes, parts = [""] * C, [(list(order), "")]
     while parts:
         part, code = parts.pop()
@@ -92,12 +89,8 @@ def expected_depth(weights: Sequence[float], codes: Sequence[str]) -> float:
         1.75
     """
     _check_weights("expected_depth: weights", weights)
-    check(
-        len(weights) == len(codes),
-        "expected_depth: codes",
-        f"be as many as the {len(weights)} weights",
-        len(codes),
-    )
+    C, n = len(weights), len(codes)
+    check(n == C, "expected_depth: codes", f"be as many as the {C} weights", n)
     total = sum(w * len(code) for w, code in zip(weights, codes, strict=True))
     return total / sum(weights)
 
@@ -134,7 +127,7 @@ class Found(NamedTuple):
 
     label: int
     log_probability: float
-    visited: int  # inner nodes whose score was computed
+    visited: int
 
 
 class HierarchicalSoftmax(nn.Module):
@@ -213,14 +206,8 @@ class HierarchicalSoftmax(nn.Module):
     ) -> Float[Tensor, "B"]:
         """Return the log-probability of one class for each input: the cost of a path."""
         self._check(z)
-        C = len(self.nodes)
-        check(
-            y.shape == z.shape[:1] and bool(((y >= 0) & (y < C)).all()),
-            "HierarchicalSoftmax: y",
-            f"have one of the classes 0 to {C - 1} for each of the {len(z)} inputs",
-            f"shape {tuple(y.shape)}"
-            + (f" with {y.min()} to {y.max()}" if y.numel() else ""),
-        )
+        check_shape("HierarchicalSoftmax: y", y, len(z))
+        check_indices("HierarchicalSoftmax: y", y, len(self.nodes))
         nodes, signs = self.nodes[y], self.signs[y]
         w = embedding(nodes, self.W, sparse=self.sparse)
         scores = (w @ z[:, :, None]).squeeze(-1) + self.b[nodes]
@@ -272,42 +259,23 @@ class HierarchicalSoftmax(nn.Module):
         return -1 - at
 
     def _check(self, z: Tensor) -> None:
-        inputs = self.W.shape[1]
-        check(
-            z.ndim == 2 and z.shape[1] == inputs,
-            "HierarchicalSoftmax: z",
-            f"have rows of {inputs} numbers",
-            f"shape {tuple(z.shape)}",
-        )
+        check_shape("HierarchicalSoftmax: z", z, None, self.W.shape[1])
 
 
 def _check_weights(what: str, weights: Sequence[float]) -> None:
-    check(len(weights) > 0, what, "have at least one class", 0)
-    check(
-        all(isfinite(w) and w >= 0 for w in weights) and sum(weights) > 0,
-        what,
-        "be finite and not negative, with one that is not zero",
-        f"a least one of {min(weights)}, with the sum {sum(weights)}",
-    )
+    ok = all(isfinite(w) and w >= 0 for w in weights) and sum(weights) > 0
+    check(ok, what, "be finite and not negative, with a positive one", [*weights][:9])
 
 
 def _inner_nodes(codes: Sequence[str]) -> list[str]:
     """Refuse codes that are no tree; return its inner nodes, the root first."""
-    who = "HierarchicalSoftmax: codes"
-    check(len(codes) > 0, who, "have at least one class", 0)
-    check(
-        all(set(code) <= {"0", "1"} for code in codes),
-        who,
-        "be made of 0 and 1",
-        [code for code in codes if not set(code) <= {"0", "1"}],
-    )
+    what = "HierarchicalSoftmax: codes"
+    other = [code for code in codes if not set(code) <= {"0", "1"}]
+    check(not other, what, "be made of 0 and 1", other)
     inner = {code[:i] for code in codes for i in range(len(code))}
     clash = [code for code in codes if code in inner]
-    check(not clash, who, "not begin another code", clash)
-    check(
-        len(set(codes)) == len(codes) == len(inner) + 1,
-        who,
-        "differ, and give each inner node two children",
-        f"{len(set(codes))} different codes of {len(codes)}, {len(inner)} inner nodes",
-    )
+    check(not clash, what, "not begin another code", clash)
+    n, got = len({*codes}), f"{len({*codes})} different codes of {len(codes)}"
+    ok = n == len(codes) == len(inner) + 1
+    check(ok, what, "differ, and give each inner node two children", got)
     return sorted(inner, key=lambda name: (len(name), name))

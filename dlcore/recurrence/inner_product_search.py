@@ -9,7 +9,7 @@ from math import pi
 from jaxtyping import Float, Int64
 
 from dlcore._torch import Generator, Tensor, torch
-from dlcore.checks import check, check_whole
+from dlcore.checks import check, check_shape, check_whole
 
 __all__ = [
     "HyperplaneTables",
@@ -67,12 +67,8 @@ def lift(W: Float[Tensor, "C D"]) -> Float[Tensor, "C D+1"]:
         >>> lift(torch.tensor([[3.0, 4.0], [0.0, 0.0]])).tolist()
         [[3.0, 4.0, 0.0], [0.0, 0.0, 5.0]]
     """
-    check(
-        W.ndim == 2 and len(W) > 0,
-        "lift: W",
-        "have vectors as rows",
-        f"shape {tuple(W.shape)}",
-    )
+    ok, got = W.ndim == 2 and len(W) > 0, f"shape {tuple(W.shape)}"
+    check(ok, "lift: W", "have vectors as rows", got)
     square = (W**2).sum(dim=1)
     rest = (square.max() - square).clamp(min=0).sqrt()
     return torch.cat([W, rest[:, None]], dim=1)
@@ -146,8 +142,7 @@ class HyperplaneTables:
         lifted = lift(W)
         shape = (tables, bits, lifted.shape[1])
         self.normals = torch.randn(shape, generator=generator, dtype=W.dtype)
-        self._rows = []
-        self._starts = []
+        self._rows, self._starts = [], []
         for keys in self._keys(lifted).T:
             order = keys.argsort(stable=True)
             self._rows.append(order)
@@ -162,7 +157,7 @@ class HyperplaneTables:
             z: the query.
             tables: use only the first of the tables; by default, all.
         """
-        _check_search("HyperplaneTables: z", self.W, z, 1)
+        check_shape("HyperplaneTables: z", z, self.W.shape[1])
         tables = len(self.normals) if tables is None else tables
         check_whole("HyperplaneTables.candidates: tables", tables, 1)
         found = []
@@ -192,11 +187,7 @@ class HyperplaneTables:
 
 
 def _check_search(who: str, W: Tensor, z: Tensor, k: int) -> None:
-    check(
-        W.ndim == 2 and len(W) > 0 and z.shape == W.shape[1:],
-        who,
-        "have vectors as rows, and a query with as many numbers as a row",
-        f"shapes {tuple(W.shape)} and {tuple(z.shape)}",
-    )
+    check_shape(f"{who}: W", W, None, None)
+    check_shape(f"{who}: z", z, W.shape[1])
     check_whole(f"{who}: k", k, 1)
     check(k <= len(W), f"{who}: k", f"be at most the {len(W)} rows", k)

@@ -11,7 +11,7 @@ from typing import TypeAlias
 from jaxtyping import Complex, Float, Int
 
 from dlcore._torch import Generator, Tensor, nn, torch
-from dlcore.checks import check, check_whole
+from dlcore.checks import check, check_shape, check_whole
 from dlcore.recurrence.recurrent import check_run, length_mask, uniform
 from dlcore.recurrence.scan import scan
 
@@ -268,12 +268,9 @@ def ring(
         tensor([0.6000, 0.6000], dtype=torch.float64)
     """
     check_whole("ring: count", count, 1)
-    check(
-        0 <= r_min <= r_max <= 1 and r_max > 0 and r_min < 1,
-        "ring: radii",
-        "have 0 ≤ r_min ≤ r_max ≤ 1, and not both be 0 or 1",
-        f"{r_min} and {r_max}",
-    )
+    ok = 0 <= r_min <= r_max <= 1 and r_max > 0 and r_min < 1
+    rule = "have 0 ≤ r_min ≤ r_max ≤ 1, and not both be 0 or 1"
+    check(ok, "ring: radii", rule, f"{r_min} and {r_max}")
     u, v = torch.rand(2, count, generator=generator, dtype=torch.float64)
     u = u.clamp(1e-6, 1 - 1e-6)
     return (r_min**2 + u * (r_max**2 - r_min**2)).sqrt(), phase * v
@@ -301,21 +298,12 @@ def diagonalize(
         >>> torch.allclose((C * values @ B).real, A, atol=1e-6)
         True
     """
-    sizes = [tuple(M.shape) for M in (A, B, C)]
-    check(
-        A.ndim == B.ndim == C.ndim == 2
-        and len(A) == A.shape[1] == len(B) == C.shape[1],
-        "diagonalize: A, B and C",
-        "have the shapes (N, N), (N, D) and (K, N)",
-        sizes,
-    )
+    N = len(A)
+    check_shape("diagonalize: A", A, N, N)
+    check_shape("diagonalize: B", B, N, None)
+    check_shape("diagonalize: C", C, None, N)
     values, S = torch.linalg.eig(A)
     condition, limit = (float(torch.linalg.cond(S)), torch.finfo(A.dtype).eps ** -0.5)
-    check(
-        condition < limit,
-        "diagonalize: A",
-        f"have eigenvectors of a condition number below {limit:.0e}",
-        f"{condition:.0e}",
-        "It is defective, or nearly so.",
-    )
+    rule = f"have eigenvectors of a condition number below {limit:.0e}"
+    check(condition < limit, "diagonalize: A", rule, f"{condition:.0e}")
     return values, torch.linalg.solve(S, B.to(S.dtype)), C.to(S.dtype) @ S

@@ -6,6 +6,7 @@ it says that it has ended.
 """
 
 from collections.abc import Iterable, Sequence
+from math import inf
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ from jaxtyping import Float, Int
 from numpy import ndarray
 from numpy.random import Generator
 
-from dlcore.checks import check, check_whole
+from dlcore.checks import check, check_between, check_whole
 
 __all__ = ["Counts", "Interpolated", "Markov"]
 
@@ -74,16 +75,11 @@ class Markov:
         who = type(self).__name__
         check_whole(f"{who}: order", order, 0)
         check_whole(f"{who}: tokens", tokens, 1)
-        check(
-            (int(tokens) + 1) ** (int(order) + 1) < 2**63,
-            f"{who}: order",
-            f"have (tokens + 1)^(order + 1) < 2^63 with {tokens} tokens",
-            order,
-        )
-        good = 0 <= alpha < float("inf")
-        check(good, f"{who}: alpha", "be finite and not negative", alpha)
-        self.order, self.tokens, self.ends = order, tokens, ends
-        self.alpha = alpha
+        few = (int(tokens) + 1) ** (int(order) + 1) < 2**63
+        rule = f"have (tokens + 1)^(order + 1) < 2^63 with {tokens} tokens"
+        check(few, f"{who}: order", rule, order)
+        check_between(f"{who}: alpha", alpha, 0, inf, "[)")
+        self.order, self.tokens, self.ends, self.alpha = order, tokens, ends, alpha
         self.outcomes = tokens + int(ends)
         self.fit([])
 
@@ -126,9 +122,8 @@ class Markov:
             for j in range(self.order + 1)
         ]
         p = self._probabilities(contexts, np.arange(self.outcomes))
-        known = not np.isnan(p).any()
-        rule = "have been seen, if alpha is 0"
-        check(known, f"{type(self).__name__}: the context", rule, context)
+        what, known = f"{type(self).__name__}: the context", not np.isnan(p).any()
+        check(known, what, "have been seen, if alpha is 0", context)
         return p
 
     def log_probabilities(
@@ -222,13 +217,10 @@ class Markov:
     def _check_tokens(self, tokens: Sequence[int]) -> None:
         """Refuse what is no row of tokens."""
         row = np.asarray(tokens)
-        whole = row.ndim == 1 and (row.size == 0 or row.dtype.kind in "iu")
-        check(
-            whole and bool(((row >= 0) & (row < self.tokens)).all()),
-            f"{type(self).__name__}: a sequence",
-            f"be a row of whole numbers from 0 to {self.tokens - 1}",
-            row.tolist() if row.size < 20 else f"shape {row.shape}",
-        )
+        ok = row.ndim == 1 and (row.size == 0 or row.dtype.kind in "iu")
+        ok = ok and bool(((row >= 0) & (row < self.tokens)).all())
+        rule = f"be a row of whole numbers from 0 to {self.tokens - 1}"
+        check(ok, f"{type(self).__name__}: a sequence", rule, row)
 
 
 class Interpolated(Markov):
@@ -260,9 +252,7 @@ class Interpolated(Markov):
         self, order: int, tokens: int, ends: bool = True, discount: float = 0.75
     ) -> None:
         super().__init__(order, tokens, ends)
-        ok = 0 < discount <= 1
-        rule = "lie above 0 and be at most 1"
-        check(ok, "Interpolated: discount", rule, discount)
+        check_between("Interpolated: discount", discount, 0, 1, "(]")
         self.discount = discount
 
     def by_order(self, sequences: Iterable[Sequence[int]]) -> Float[ndarray, "k t"]:

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from jaxtyping import Bool, Float, Int
 
 from dlcore._torch import Generator, Tensor, linear, nn, torch
-from dlcore.checks import check, check_one_of, check_whole
+from dlcore.checks import check, check_one_of, check_shape, check_whole
 
 __all__ = [
     "GRU",
@@ -94,10 +94,11 @@ class Recurrent(nn.Module):
             The outputs :math:`h_t`, zero behind the end of a sequence, and the state at
             its end.
         """
-        mask = self._check(x, lengths, state)
+        who = type(self).__name__
+        check_run(who, x, self.V.shape[1], state, [self.hidden] * self.states)
+        mask = None if lengths is None else _mask(who, x, lengths)
         if state is None:
-            zeros = x.new_zeros(len(x), self.hidden)
-            state = (zeros,) * self.states
+            state = (x.new_zeros(len(x), self.hidden),) * self.states
         if mask is not None:
             x = x.masked_fill(~mask[:, :, None], 0)
         outputs = []
@@ -113,14 +114,6 @@ class Recurrent(nn.Module):
             outputs.append(state[0])
         h = torch.stack(outputs).transpose(0, 1)
         return h if mask is None else h * mask[:, :, None], state
-
-    def _check(
-        self, x: Tensor, lengths: Tensor | None, state: State | None
-    ) -> Tensor | None:
-        """Refuse what does not fit; return where the sequences are."""
-        who = type(self).__name__
-        check_run(who, x, self.V.shape[1], state, [self.hidden] * self.states)
-        return None if lengths is None else _mask(who, x, lengths)
 
 
 class RNN(Recurrent):
@@ -187,6 +180,7 @@ class LSTM(Recurrent):
 
     blocks, states = 4, 2
     forget = 1  # the block of the forget gate
+    peepholes = False  # whether the gates see the cell state
 
     def __init__(
         self,
@@ -196,8 +190,9 @@ class LSTM(Recurrent):
         generator: Generator | None = None,
     ) -> None:
         super().__init__(inputs, hidden, generator)
-        with torch.no_grad():
-            self.b.view(self.blocks, hidden)[self.forget] = forget_bias
+        self.b.data.view(self.blocks, hidden)[self.forget] = forget_bias
+        if self.peepholes:
+            self.p = nn.Parameter(torch.zeros(3, hidden))
 
     def step(self, z: Tensor, state: State) -> State:  # noqa: D102
         h, c = state
@@ -246,15 +241,7 @@ class PeepholeLSTM(LSTM):
         0.5
     """
 
-    def __init__(
-        self,
-        inputs: int,
-        hidden: int,
-        forget_bias: float = 1.0,
-        generator: Generator | None = None,
-    ) -> None:
-        super().__init__(inputs, hidden, forget_bias, generator)
-        self.p = nn.Parameter(torch.zeros(3, hidden))
+    peepholes = True
 
     def step(self, z: Tensor, state: State) -> State:  # noqa: D102
         h, c = state
@@ -304,8 +291,7 @@ class GRU(Recurrent):
     ) -> None:
         super().__init__(inputs, hidden, generator)
         check_one_of("GRU: reset", reset, ["after", "before"])
-        after = nn.Parameter(torch.zeros(hidden))
-        self.d = after if reset == "after" else None
+        self.d = nn.Parameter(torch.zeros(hidden)) if reset == "after" else None
 
     def step(self, z: Tensor, state: State) -> State:  # noqa: D102
         (h,) = state
@@ -418,12 +404,9 @@ def check_run(
             ...
         ValueError: RNN: x must have the axes (B, T, 3) ...; got shape (2, 5).
     """
-    check(
-        x.ndim == 3 and x.shape[1] > 0 and x.shape[2] == inputs,
-        f"{who}: x",
-        f"have the axes (B, T, {inputs}) with at least one time",
-        f"shape {tuple(x.shape)}",
-    )
+    ok = x.ndim == 3 and x.shape[1] > 0 and x.shape[2] == inputs
+    rule = f"have the axes (B, T, {inputs}) with at least one time"
+    check(ok, f"{who}: x", rule, f"shape {tuple(x.shape)}")
     if state is not None:
         got, shapes = [tuple(s.shape) for s in state], [(len(x), n) for n in sizes]
         check(got == shapes, f"{who}: state", f"have parts of the shapes {shapes}", got)
@@ -438,14 +421,12 @@ def length_mask(
         >>> length_mask(torch.tensor([1, 3]), 3).int().tolist()
         [[1, 0, 0], [1, 1, 1]]
     """
-    kind, shape = lengths.dtype, tuple(lengths.shape)
-    fraction = lengths.is_floating_point() or lengths.is_complex()
-    whole = lengths.ndim == 1 and not fraction and kind != torch.bool
-    rule = "be whole numbers in a row"
-    check(whole, f"{who}: lengths", rule, f"{kind} of the shape {shape}")
+    what, kind = f"{who}: lengths", lengths.dtype
+    check_shape(what, lengths, None)
+    whole = not (kind.is_floating_point or kind.is_complex or kind == torch.bool)
+    check(whole, what, "be whole numbers", kind)
     ok = bool(((lengths >= 1) & (lengths <= T)).all())
-    rule = f"lie between 1 and {T}"
-    check(ok, f"{who}: lengths", rule, lengths.tolist())
+    check(ok, what, f"lie between 1 and {T}", lengths.tolist())
     return torch.arange(T, device=lengths.device) < lengths[:, None]
 
 

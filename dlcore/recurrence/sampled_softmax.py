@@ -11,7 +11,7 @@ from math import log
 from jaxtyping import Bool, Float, Int64
 
 from dlcore._torch import Generator, Tensor, logsigmoid, torch
-from dlcore.checks import check, check_whole
+from dlcore.checks import check, check_shape, check_whole
 
 __all__ = [
     "AliasSampler",
@@ -45,19 +45,11 @@ class AliasSampler:
     """
 
     def __init__(self, weights: Float[Tensor, "C"], power: float = 1.0) -> None:
-        check(
-            weights.numel() > 0 and bool(torch.isfinite(weights).all()),
-            "AliasSampler: weights",
-            "be finite, for at least one class",
-            f"{weights.numel()} weights",
-        )
-        check(
-            bool((weights > 0).all()),
-            "AliasSampler: weights",
-            "be positive",
-            f"a least one of {weights.min()}",
-            "A class that is never drawn is never pushed down.",
-        )
+        what, some = "AliasSampler: weights", weights.numel() > 0
+        check(some, what, "be those of at least one class", "none")
+        check(bool(weights.isfinite().all()), what, "be finite", "NaN or ∞")
+        hint = "A class that is never drawn is never pushed down."
+        check(bool((weights > 0).all()), what, "be positive", weights.min(), hint)
         q = weights.double() ** power
         q = q / q.sum()
         self.log_q = q.log()
@@ -76,14 +68,14 @@ class AliasSampler:
     def probabilities(self) -> Float[Tensor, "C"]:
         """Return the probabilities with which the cells give the classes."""
         C = len(self.keep)
-        return (self.keep.index_add(0, self.other, 1 - self.keep)) / C
+        return self.keep.index_add(0, self.other, 1 - self.keep) / C
 
     def draw(
         self, *shape: int, generator: Generator | None = None
     ) -> Int64[Tensor, "..."]:
         """Draw classes, with replacement."""
         for size in shape:
-            check_whole("Noise.draw: shape", size, 0)
+            check_whole("AliasSampler.draw: shape", size, 0)
         cell = torch.randint(len(self.keep), shape, generator=generator)
         coin = torch.rand(shape, generator=generator, dtype=torch.double)
         return torch.where(coin < self.keep[cell], cell, self.other[cell])
@@ -223,10 +215,6 @@ def _check_draws(who: str, o: Tensor, o_y: Tensor | None = None) -> int:
     """Refuse draws that are none, or do not fit; return their number."""
     k = o.shape[-1] if o.ndim else 0
     check(k > 0, f"{who}: o", "have at least one draw", f"shape {tuple(o.shape)}")
-    check(
-        o_y is None or o_y.shape == o.shape[:-1],
-        f"{who}: o",
-        f"have rows of draws for the {0 if o_y is None else len(o_y)} scores o_y",
-        f"shape {tuple(o.shape)}",
-    )
+    if o_y is not None:
+        check_shape(f"{who}: o", o, *o_y.shape, None)
     return k

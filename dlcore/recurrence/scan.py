@@ -132,11 +132,8 @@ def _solve(a: Tensor, b: Tensor) -> Tensor:
 
 def _check_steps(who: str, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
     """Refuse steps that do not fit; return both in the type of their product."""
-    check(
-        a.ndim == 3 and a.shape == b.shape and a.shape[1] > 0,
-        f"{who}: a and b",
-        "have the same axes (B, T, D) with at least one step",
-        f"shapes {tuple(a.shape)} and {tuple(b.shape)}",
-    )
+    ok = a.ndim == 3 and a.shape == b.shape and a.shape[1] > 0
+    rule, got = "have the same axes (B, T, D), T > 0", [tuple(a.shape), tuple(b.shape)]
+    check(ok, f"{who}: a and b", rule, got)
     dtype = torch.promote_types(a.dtype, b.dtype)
     return a.to(dtype), b.to(dtype)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from jaxtyping import Bool, Float, Int, Int64
 
 from dlcore._torch import Generator, Tensor, linear, nn, torch
-from dlcore.checks import check, check_whole
+from dlcore.checks import check, check_shape, check_whole
 from dlcore.recurrence.recurrent import (
     LSTM,
     Bidirectional,
@@ -84,17 +84,12 @@ class AdditiveAttention(nn.Module):
         self, h: Float[Tensor, "B T H"], mask: Bool[Tensor, "B T"] | None = None
     ) -> Memory:
         """Prepare states for all steps at once; what is masked is never looked at."""
-        rule = f"have the axes (B, T, {self.U.shape[1]}) with at least one place"
-        ok = h.ndim == 3 and h.shape[1] > 0 and h.shape[2] == self.U.shape[1]
-        check(ok, "AdditiveAttention: h", rule, f"shape {tuple(h.shape)}")
+        check_shape("AdditiveAttention: h", h, None, None, self.U.shape[1])
         if mask is None:
             mask = torch.ones(h.shape[:2], dtype=torch.bool, device=h.device)
-        check(
-            mask.shape == h.shape[:2] and bool(mask.any(dim=1).all()),
-            "AdditiveAttention: mask",
-            f"have the shape {tuple(h.shape[:2])} and a place to look at in each row",
-            f"shape {tuple(mask.shape)}, rows with {mask.sum(dim=-1).tolist()}",
-        )
+        what, rule = "AdditiveAttention: mask", "have a place to look at in each row"
+        check_shape(what, mask, *h.shape[:2])
+        check(bool(mask.any(dim=1).all()), what, rule, mask.sum(dim=1).tolist())
         h = h.masked_fill(~mask[:, :, None], 0)
         return Memory(h, h @ self.U.T, mask)
 
@@ -148,14 +143,9 @@ class Seq2Seq(nn.Module):
         generator: Generator | None = None,
     ) -> None:
         super().__init__()
-        sizes = {
-            "sources": sources,
-            "targets": targets,
-            "hidden": hidden,
-            "width": width,
-        }
-        for name, size in sizes.items():
-            check_whole(f"Seq2Seq: {name}", size, 1)
+        check_whole("Seq2Seq: sources", sources, 1)
+        check_whole("Seq2Seq: targets", targets, 1)
+        check_whole("Seq2Seq: width", width, 1)
         both = 2 * hidden
         self.read = uniform(1, (sources, width), generator)
         self.encoder = Bidirectional(

@@ -11,7 +11,15 @@ from jaxtyping import Float
 from numpy import ndarray
 from numpy.random import Generator
 
-from dlcore.checks import check, check_data, check_finite, check_positive, check_whole
+from dlcore.checks import (
+    check,
+    check_between,
+    check_data,
+    check_finite,
+    check_positive,
+    check_shape,
+    check_whole,
+)
 
 __all__ = [
     "Map",
@@ -96,21 +104,12 @@ def bandwidths(
         [2.0, 2.0, 2.0, 2.0]
     """
     s = len(d2)
-    check(
-        1 < target < s - 1,
-        "t-SNE: perplexity",
-        f"lie between 1 and the number of other points, {s - 1}",
-        target,
-    )
+    check_between("t-SNE: perplexity", target, 1, s - 1, "()")
     away = np.where(np.eye(s, dtype=bool), np.inf, d2)
     nearest = away.min(axis=1)
     ties = (away == nearest[:, None]).sum(axis=1)
-    check(
-        bool((ties < target).all()),
-        "t-SNE: perplexity",
-        "exceed the number of equally near neighbours of each point",
-        f"{target}, and a point with {ties.max()}",
-    )
+    rule = f"exceed {ties.max()}, the equally near neighbours of a point"
+    check(bool((ties < target).all()), "t-SNE: perplexity", rule, target)
     spread = (np.where(np.isinf(away), 0, away) - nearest[:, None]).max(axis=1)
     low, high = -40 - np.log(spread), 60 - np.log(spread)
     for _ in range(rounds):
@@ -162,12 +161,7 @@ def divergence(
         >>> divergence(P, np.array([[0.0], [3.0]]))[0]
         0.0
     """
-    check(
-        P.shape == (len(Z), len(Z)),
-        "divergence: P",
-        f"be of shape {(len(Z), len(Z))}, as there are {len(Z)} points in the map",
-        P.shape,
-    )
+    check_shape("divergence: P", P, len(Z), len(Z))
     w = 1 / (1 + squared_distances(Z))
     np.fill_diagonal(w, 0)
     Q = w / w.sum()

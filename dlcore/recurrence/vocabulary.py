@@ -38,12 +38,8 @@ class Vocabulary:
         if len(self._index) < len(self.tokens):
             twice = Counter(self.tokens).most_common(1)[0][0]
             check(False, "Vocabulary: tokens", "differ", f"{twice!r} twice or more")
-        check(
-            unknown is None or unknown in self._index,
-            "Vocabulary: unknown",
-            "be one of the tokens",
-            repr(unknown),
-        )
+        ok = unknown is None or unknown in self._index
+        check(ok, "Vocabulary: unknown", "be one of the tokens", repr(unknown))
 
     @classmethod
     def of(
@@ -81,13 +77,9 @@ class Vocabulary:
         """Return the index of a token."""
         if token not in self and self.unknown is not None:
             token = self.unknown
-        check(
-            token in self,
-            "Vocabulary: token",
-            f"be one of its {len(self)} tokens",
-            repr(token),
-            "A vocabulary with unknown= takes every token.",
-        )
+        rule = f"be one of its {len(self)} tokens"
+        hint = "A vocabulary with unknown= takes every token."
+        check(token in self, "Vocabulary: token", rule, repr(token), hint)
         return self._index[token]
 
     def encode(self, text: Iterable[str]) -> Int64[Tensor, "T"]:
@@ -97,14 +89,10 @@ class Vocabulary:
     def decode(self, indices: Int64[Tensor, "T"] | Iterable[int]) -> list[str]:
         """Return the tokens of indices; :meth:`encode` takes them back."""
         places = torch.as_tensor(indices).tolist()
+        rule = f"be less than the number of tokens {len(self)}"
         for place in places:
             check_whole("Vocabulary.decode: index", place, 0)
-            check(
-                place < len(self),
-                "Vocabulary.decode: index",
-                f"be less than the number of tokens {len(self)}",
-                place,
-            )
+            check(place < len(self), "Vocabulary.decode: index", rule, place)
         return [self.tokens[place] for place in places]
 
 
@@ -140,10 +128,7 @@ def check_tokens(what: str, x: Tensor, count: int, rows: int | None = None) -> N
             ...
         ValueError: x must have the axes (B, T) with T > 0; got shape (2,).
     """
-    check(
-        x.ndim == 2 and x.shape[1] > 0 and rows in (None, len(x)),
-        what,
-        f"have the axes ({'B' if rows is None else rows}, T) with T > 0",
-        f"shape {tuple(x.shape)}",
-    )
+    ok = x.ndim == 2 and x.shape[1] > 0 and rows in (None, len(x))
+    must = f"have the axes ({'B' if rows is None else rows}, T) with T > 0"
+    check(ok, what, must, f"shape {tuple(x.shape)}")
     check_indices(what, x, count)

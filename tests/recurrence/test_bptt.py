@@ -143,7 +143,9 @@ def test_two_steps_by_hand():
 def test_refusals_say_what_fits():
     x, h = torch.zeros(2, 3, 4), torch.zeros(2, 4, 5)
     U, V = torch.zeros(5, 5), torch.zeros(5, 4)
-    with pytest.raises(ValueError, match=r"U and V must have the shapes"):
+    with pytest.raises(
+        ValueError, match=r"U must have the shape \(4, 4\); got shape \(4, 5\)"
+    ):
         states(torch.zeros(4, 5), V, U[0], x)
     with pytest.raises(ValueError, match=r"x must have the axes \(B, T, 4\)"):
         states(U, V, U[0], x[:, :0])
@@ -153,7 +155,7 @@ def test_refusals_say_what_fits():
         states(U, V, U[0, :1], x)
     with pytest.raises(ValueError, match=r"start must have the shape \(2, 5\)"):
         states(U, V, U[0], x, start=U[:1])
-    with pytest.raises(ValueError, match=r"norms: P must have the axes"):
+    with pytest.raises(ValueError, match=r"norms: P must have the shape"):
         norms(h)
     with pytest.raises(ValueError, match=r"The states begin with h_0"):
         bptt(U, V, x, h[:, 1:], h[:, 1:])
@@ -161,7 +163,7 @@ def test_refusals_say_what_fits():
         bptt(U, V, x, h, h[:, 1:], block=0)
     with pytest.raises(ValueError, match="h must be states"):
         jacobians(U, h[:, :1])
-    with pytest.raises(ValueError, match="A must have the axes"):
+    with pytest.raises(ValueError, match="products: A must have the shape"):
         products(h)
     with pytest.raises(ValueError, match="A must have the axes"):
         lyapunov(h[:0])

@@ -203,7 +203,7 @@ def test_refuses(call, message):
         ({"width": 0}, "width must be a whole number"),
         ({"longest": 0}, "longest must be a whole number"),
         ({"end": -1}, "end must be a whole number"),
-        ({"end": 4}, "column for each token up to the end 4; got shape"),
+        ({"end": 4}, "column for each token up to the end 4; got 3"),
         ({"state": (torch.ones(2),)}, "state must have 1 rows; got \\[2\\]"),
         ({"step": lambda s, t: (torch.zeros(len(t), 3), s)}, "log_softmax"),
         ({"step": lambda s, t: (torch.zeros(3), s)}, "shape \\(3,\\)"),

@@ -198,7 +198,7 @@ def test_one_class_is_certain():
 
 @pytest.mark.usefixtures("unchecked")
 def test_refusals():
-    with pytest.raises(ValueError, match="at least one class"):
+    with pytest.raises(ValueError, match=r"with a positive one; got \[\]"):
         huffman([])
     with pytest.raises(ValueError, match="not negative"):
         huffman([1, -1])
@@ -209,7 +209,7 @@ def test_refusals():
     with pytest.raises(ValueError, match="each of the classes"):
         balanced([0, 2])
     for codes, sentence in [
-        ([], "at least one class"),
+        ([], "0 different codes of 0"),
         (["0", "2"], "made of 0 and 1"),
         (["0", "01", "1"], r"not begin another code; got \['0'\]"),
         (["0", "10"], "two children"),
@@ -218,9 +218,11 @@ def test_refusals():
         with pytest.raises(ValueError, match=sentence):
             HierarchicalSoftmax(3, codes)
     net = tree(["0", "1"])
-    with pytest.raises(ValueError, match="rows of 3 numbers"):
+    with pytest.raises(ValueError, match=r"z must have the shape \(…, 3\)"):
         net.log_probabilities(inputs(2, 4))
-    with pytest.raises(ValueError, match="classes 0 to 1 for each of the 2"):
+    with pytest.raises(ValueError, match=r"y must lie between 0 and 1.*; got 2"):
         net(inputs(2), torch.tensor([0, 2]))
-    with pytest.raises(ValueError, match="classes 0 to 1"):
+    with pytest.raises(
+        ValueError, match=r"y must have the shape \(2,\); got shape \(1,\)"
+    ):
         net(inputs(2), torch.tensor([0]))

@@ -127,14 +127,14 @@ def refusals():
     X = rng.normal(size=(10, 3))
     same = np.zeros((10, 3))
     return [
-        (lambda: tsne(X, 9.5, rng), "between 1 and .* points, 9; got 9.5"),
-        (lambda: tsne(X, 1.0, rng), "between 1 and"),
-        (lambda: tsne(same, 5.0, rng), "equally near .* a point with 9"),
+        (lambda: tsne(X, 9.5, rng), r"perplexity must lie in \(1, 9\); got 9.5"),
+        (lambda: tsne(X, 1.0, rng), r"lie in \(1, 9\); got 1"),
+        (lambda: tsne(same, 5.0, rng), "exceed 9, the equally near .*; got 5"),
         (lambda: tsne(X[0], 5.0, rng), "points as rows"),
         (lambda: tsne(X * np.nan, 5.0, rng), "must be finite"),
         (lambda: tsne(X, 5.0, rng, steps=0), "whole number from 1 on"),
         (lambda: tsne(X, 5.0, rng, lr=-1.0), "lr must be positive"),
-        (lambda: divergence(np.ones((3, 3)), X), r"shape \(10, 10\), as there"),
+        (lambda: divergence(np.ones((3, 3)), X), r"P must have the shape \(10, 10\)"),
     ]
 
 
