@@ -9,7 +9,7 @@ from math import inf
 from jaxtyping import Float
 
 from dlcore._torch import Tensor, nn, torch
-from dlcore.checks import check, check_between, check_whole
+from dlcore.checks import check, check_between, check_shape, check_whole
 
 __all__ = ["BatchNorm2d"]
 
@@ -67,11 +67,17 @@ class BatchNorm2d(nn.Module):
     def forward(  # noqa: D102
         self, x: Float[Tensor, "B C rows columns"]
     ) -> Float[Tensor, "B C rows columns"]:
-        self._check(x)
+        channels = len(self.gamma)
+        check_shape("BatchNorm2d: x", x, None, channels, None, None)
+        ok = x.dtype == self.gamma.dtype
+        check(ok, "BatchNorm2d: x", f"have dtype {self.gamma.dtype}", x.dtype)
         mu, v = self.running_mean, self.running_var
         if self.training:
+            what, many = "BatchNorm2d: a channel in training", x.numel() // channels
+            hint = "One number has no variance; call .eval() to use the model."
+            check(many > 1, what, "have at least two numbers", many, hint)
             v, mu = torch.var_mean(x, _OTHERS, correction=0)
-            self._follow(mu.detach(), v.detach(), x.numel() // len(mu))
+            self._follow(mu.detach(), v.detach(), many)
         scale = self.gamma / (v + self.eps).sqrt()
         return _column(scale) * (x - _column(mu)) + _column(self.beta)
 
@@ -84,26 +90,6 @@ class BatchNorm2d(nn.Module):
         check(ok, "BatchNorm2d: x", rule, "a constant channel")
         self.running_mean.lerp_(mu, self.momentum)
         self.running_var.lerp_(v * (many / (many - 1)), self.momentum)
-
-    def _check(self, x: Tensor) -> None:
-        """Refuse what is no batch of pictures with so many channels."""
-        channels, shape = len(self.gamma), tuple(x.shape)
-        check(
-            x.ndim == 4 and shape[1] == channels,
-            "BatchNorm2d: x",
-            f"have the axes (B, {channels}, rows, columns)",
-            f"shape {shape}",
-        )
-        ok = x.dtype == self.gamma.dtype
-        check(ok, "BatchNorm2d: x", f"have dtype {self.gamma.dtype}", x.dtype)
-        many = x.numel() // channels
-        check(
-            many > 1 or not self.training,
-            "BatchNorm2d: a channel in training",
-            "have at least two numbers, over batch and places",
-            many,
-            "One number has no variance; call .eval() to use the model.",
-        )
 
     def extra_repr(self) -> str:
         """Show the number of channels."""

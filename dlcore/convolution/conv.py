@@ -12,7 +12,7 @@ from jaxtyping import Float
 
 from dlcore._torch import Generator, Tensor, nn, torch
 from dlcore._torch import functional as F
-from dlcore.checks import check, check_whole
+from dlcore.checks import check, check_shape, check_whole
 
 __all__ = [
     "Conv2d",
@@ -49,12 +49,9 @@ def out_size(
     check_whole("out_size: k", k, 1)
     n, k, stride, padding, dilation = map(int, (n, k, stride, padding, dilation))
     spread = dilation * (k - 1) + 1
-    check(
-        spread <= n + 2 * padding,
-        "out_size: the kernel",
-        f"fit into the padded length {n} + 2·{padding} = {n + 2 * padding}",
-        f"length {k} with dilation {dilation}, which covers {spread}",
-    )
+    rule = f"fit into the padded length {n} + 2·{padding} = {n + 2 * padding}"
+    got = f"length {k} with dilation {dilation}, which covers {spread}"
+    check(spread <= n + 2 * padding, "out_size: the kernel", rule, got)
     return (n + 2 * padding - spread) // stride + 1
 
 
@@ -190,12 +187,8 @@ class Conv2d(nn.Module):
             check_whole(f"Conv2d: {name}", value, 1)
         _check_sizes("Conv2d", stride, padding, dilation)
         check_whole("Conv2d: groups", groups, 1)
-        check(
-            inputs % groups == 0 and outputs % groups == 0,
-            "Conv2d: groups",
-            f"divide the channels {inputs} → {outputs}",
-            groups,
-        )
+        ok = inputs % groups == outputs % groups == 0
+        check(ok, "Conv2d: groups", f"divide the channels {inputs} → {outputs}", groups)
         self.kernel_size, self.stride, self.padding = k, stride, padding
         self.dilation, self.groups = dilation, groups
         shape = outputs, inputs // groups, k, k
@@ -303,39 +296,20 @@ def _check_conv(
     _check_axes("conv2d", x, W, "B, C, rows, columns", "O, C, k, k")
     _check_sizes("conv2d", stride, padding, dilation)
     check_whole("conv2d: groups", groups, 1)
-    check(
-        x.shape[1] % groups == 0 and len(W) % groups == 0,
-        "conv2d: groups",
-        f"divide the channels {x.shape[1]} → {len(W)}",
-        groups,
-    )
+    C, outputs = x.shape[1], len(W)
+    ok = C % groups == outputs % groups == 0
+    check(ok, "conv2d: groups", f"divide the channels {C} → {outputs}", groups)
     check(x.shape[1] == W.shape[1] * groups, *_channels("conv2d", x, W, groups))
-    check(
-        b is None or b.shape == W.shape[:1],
-        "conv2d: b",
-        f"have a number for each of the {len(W)} output channels",
-        None if b is None else _of(b),
-    )
-    same = {t.dtype for t in (x, W, b) if t is not None}
-    check(
-        len(same) == 1, "conv2d: x, W and b", "have one dtype", sorted(map(str, same))
-    )
-    check(
-        x.is_floating_point(),
-        "conv2d: x, W and b",
-        "be of floating point",
-        x.dtype,
-        "Whole numbers can wrap around.",
-    )
+    if b is not None:
+        check_shape("conv2d: b", b, outputs)
+    kinds = {str(t.dtype) for t in (x, W, b) if t is not None}
+    ok = len(kinds) == 1 and x.is_floating_point()
+    check(ok, "conv2d: x, W and b", "have one dtype, of floating point", sorted(kinds))
     spread = [dilation * (side - 1) + 1 for side in W.shape[2:]]
     room = [side + 2 * padding for side in x.shape[2:]]
-    check(
-        all(a <= c for a, c in zip(spread, room, strict=True)),
-        "conv2d: the kernel",
-        f"fit into the padded picture, {room[0]} × {room[1]}",
-        f"{W.shape[2]} × {W.shape[3]} with dilation {dilation}, "
-        f"which covers {spread[0]} × {spread[1]}",
-    )
+    ok = all(a <= c for a, c in zip(spread, room, strict=True))
+    rule = f"fit into the padded picture, {room[0]} × {room[1]}"
+    check(ok, "conv2d: the kernel", rule, f"one that covers {spread[0]} × {spread[1]}")
     m, n = ((c - a) // stride + 1 for a, c in zip(spread, room, strict=True))
     return m, n
 
@@ -343,9 +317,8 @@ def _check_conv(
 def _check_axes(who: str, x: Tensor, W: Tensor, of_x: str, of_W: str) -> None:
     """Refuse other axes, and empty ones; only a batch may be empty."""
     for name, t, axes in (("x", x, of_x), ("W", W, of_W)):
-        what, count = f"{who}: {name}", len(axes.split())
-        check(t.ndim == count, what, f"have the axes ({axes})", _of(t))
-        check(0 not in t.shape[1:], what, f"have no empty axis of ({axes})", _of(t))
+        ok = t.ndim == len(axes.split()) and 0 not in t.shape[1:]
+        check(ok, f"{who}: {name}", f"have the axes ({axes}), not empty", _of(t))
 
 
 def check_pictures(what: str, x: Tensor) -> None:

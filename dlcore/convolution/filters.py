@@ -336,12 +336,9 @@ def _check_cells(images: ndarray, cell: int) -> None:
     rule = "hold real numbers less than 1e150 in size"
     check(ok, f"{who}: images", rule, "NaN, a larger or a complex one")
     rows, columns = images.shape[1:]
-    check(
-        rows % cell == columns % cell == 0 and min(rows, columns) >= 2 * cell,
-        f"{who}: cell",
-        f"divide the sides {rows} × {columns} into at least 2 × 2 cells",
-        cell,
-    )
+    ok = rows % cell == columns % cell == 0 and min(rows, columns) >= 2 * cell
+    rule = f"divide the sides {rows} × {columns} into at least 2 × 2 cells"
+    check(ok, f"{who}: cell", rule, cell)
 
 
 def _check_odd(what: str, size: int) -> None:

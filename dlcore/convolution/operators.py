@@ -22,7 +22,9 @@ from numpy import ndarray
 
 from dlcore.checks import (
     check,
+    check_columns,
     check_finite,
+    check_matrix,
     check_one_of,
     check_positive,
     check_whole,
@@ -52,12 +54,8 @@ MODES = ("full", "same", "valid", "circular")
 
 def _as_list(what: str, x: ndarray) -> ndarray:
     """Refuse what is no list; small whole numbers get room for their sums."""
-    check(
-        np.ndim(x) == 1 and np.size(x) > 0,
-        what,
-        "be a list of numbers, not empty",
-        f"shape {np.shape(x)}",
-    )
+    ok, got = np.ndim(x) == 1 and np.size(x) > 0, f"shape {np.shape(x)}"
+    check(ok, what, "be a list of numbers, not empty", got)
     x = np.asarray(x)
     small = x.dtype.kind in "biu" and x.dtype.itemsize < 8
     return x.astype(np.int64) if small else x
@@ -73,12 +71,8 @@ def output_size(n: int, m: int, mode: str = "full") -> int:
     check_whole("output_size: n", n, 1)
     check_whole("output_size: m", m, 1)
     check_one_of("output_size: mode", mode, MODES)
-    check(
-        mode != "valid" or m <= n,
-        "output_size: a valid kernel",
-        f"fit into the {n} places",
-        f"length {m}",
-    )
+    ok, rule = mode != "valid" or m <= n, f"fit into the {n} places"
+    check(ok, "output_size: a valid kernel", rule, f"length {m}")
     return {"full": n + m - 1, "valid": n - m + 1}.get(mode, n)
 
 
@@ -204,25 +198,17 @@ def matrix_of(f: Callable[[ndarray], ndarray], n: int) -> Num[ndarray, "p {n}"]:
     check_whole("matrix_of: n", n, 1)
     origin = np.array(f(np.zeros(n)))
     _as_list("matrix_of: f(0)", origin)
-    check(
-        not origin.any(),
-        "matrix_of: f",
-        "map zeros to zeros",
-        f"a largest entry of {np.abs(origin).max()}",
-        "Subtract the bias: lambda x: f(x) - f(np.zeros(n)).",
-    )
+    most = f"a largest entry of {np.abs(origin).max()}"
+    hint = "Subtract the bias: lambda x: f(x) - f(np.zeros(n))."
+    check(not origin.any(), "matrix_of: f", "map zeros to zeros", most, hint)
     A = np.stack([np.array(f(impulse)) for impulse in np.eye(n)], axis=1)
     k = np.arange(n)
     for size in (1.0, -1.0, 1e-3, -1e-3, 1e3, -1e3):
         x = size * np.cos(1 + k**2 % 7 + np.sqrt(2) * k)
         off = np.abs(f(x.copy()) - A @ x).max()
         limit = 1e-9 * abs(size) * np.abs(A).sum(axis=1).max()
-        check(
-            bool(off <= limit),
-            "matrix_of: f",
-            "be linear",
-            f"a map that is off by {off:.2g}",
-        )
+        got = f"a map that is off by {off:.2g}"
+        check(bool(off <= limit), "matrix_of: f", "be linear", got)
     return A
 
 
@@ -235,12 +221,8 @@ def equivariant_projection(A: Num[ndarray, "n n"]) -> Num[ndarray, "n n"]:
         >>> equivariant_projection(np.array([[1.0, 2.0], [4.0, 3.0]])).tolist()
         [[2.0, 3.0], [3.0, 2.0]]
     """
-    check(
-        np.ndim(A) == 2 and np.shape(A)[0] == np.shape(A)[1] > 0,
-        "equivariant_projection: A",
-        "be a square matrix",
-        f"shape {np.shape(A)}",
-    )
+    check_matrix("equivariant_projection: A", A, "be a square matrix")
+    check_columns("equivariant_projection: A", A, len(A), "be a square matrix")
     n, A = len(A), np.asarray(A, np.result_type(A, float))
     moved = (np.roll(A, (-k, -k), axis=(0, 1)) for k in range(n))
     return sum(moved, np.zeros_like(A)) / n
@@ -293,12 +275,8 @@ def midpoints(a: float, b: float, n: int) -> Float[ndarray, "{n}"]:
         >>> midpoints(0.0, 1.0, 4).tolist()
         [0.125, 0.375, 0.625, 0.875]
     """
-    check(
-        bool(np.isfinite(b - a) and a < b),
-        "midpoints: a and b",
-        "be finite, a below b",
-        (a, b),
-    )
+    ok = bool(np.isfinite(b - a) and a < b)
+    check(ok, "midpoints: a and b", "be finite, a below b", (a, b))
     check_whole("midpoints: n", n, 1)
     return a + (np.arange(n) + 0.5) * (b - a) / n
 
@@ -325,12 +303,10 @@ def integral_operator(
     t = _as_list("integral_operator: t", t)
     check_finite("integral_operator: u and t", u, t)
     steps = np.diff(t)
+    ok = len(t) > 1 and steps[0] > 0 and np.allclose(steps, steps[0], 1e-6, 0)
+    rule = "have at least two points, increasing and equally spaced"
     check(
-        len(t) > 1 and steps[0] > 0 and np.allclose(steps, steps[0], 1e-6, 0),
-        "integral_operator: t",
-        "have at least two points, increasing and equally spaced",
-        f"{len(t)} points",
-        "midpoints(a, b, n) gives such points.",
+        ok, "integral_operator: t", rule, f"{len(t)} points", "Take midpoints(a, b, n)."
     )
     K = kernel(u[:, None], t[None, :])
     check_finite("integral_operator: values of the kernel", K)

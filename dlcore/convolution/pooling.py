@@ -29,12 +29,8 @@ def windows(
     check_whole("windows: stride", stride, 1)
     check_pictures("windows: x", x)
     rows, columns = x.shape[2:]
-    check(
-        min(rows, columns) >= size,
-        "windows: size",
-        f"fit into the picture, {rows} × {columns}",
-        size,
-    )
+    rule = f"fit into the picture, {rows} × {columns}"
+    check(min(rows, columns) >= size, "windows: size", rule, size)
     return x.unfold(2, size, stride).unfold(3, size, stride).flatten(-2)
 
 
@@ -78,10 +74,9 @@ class MaxPool2d(nn.Module):
 
     def __init__(self, size: int, stride: int | None = None) -> None:
         super().__init__()
-        who = type(self).__name__
         self.kernel_size, self.stride = size, size if stride is None else stride
-        check_whole(f"{who}: size", size, 1)
-        check_whole(f"{who}: stride", self.stride, 1)
+        check_whole(f"{type(self).__name__}: size", size, 1)
+        check_whole(f"{type(self).__name__}: stride", self.stride, 1)
 
     def forward(  # noqa: D102
         self, x: Float[Tensor, "B C rows columns"]

@@ -10,7 +10,7 @@ from math import prod
 from jaxtyping import Float
 
 from dlcore._torch import Generator, Tensor, nn, torch
-from dlcore.checks import check, check_whole
+from dlcore.checks import check, check_shape, check_whole
 from dlcore.convolution.batchnorm import BatchNorm2d
 from dlcore.convolution.conv import Conv2d
 
@@ -53,12 +53,7 @@ class Block(nn.Module):
         if self.past is None:
             return torch.relu(change)
         kept = self.past(x)
-        check(
-            kept.shape == change.shape,
-            "Block: the branch",
-            f"keep the shape {tuple(kept.shape)} of the shortcut",
-            f"{tuple(change.shape)}",
-        )
+        check_shape("Block: the branch", change, *kept.shape)
         return torch.relu(kept + change)
 
 

@@ -104,12 +104,8 @@ class UNet(nn.Module):
     ) -> Float[Tensor, "B outputs rows columns"]:
         check_pictures("UNet: x", x)
         sides, unit = tuple(x.shape[2:]), 2**self.depth
-        check(
-            all(side % unit == 0 for side in sides),
-            "UNet: x",
-            f"have sides that {unit} divides",
-            f"{sides[0]} × {sides[1]}",
-        )
+        ok, got = all(side % unit == 0 for side in sides), f"{sides[0]} × {sides[1]}"
+        check(ok, "UNet: x", f"have sides that {unit} divides", got)
         kept: list[Tensor] = []
         for level in self.down:
             x = level(self.shrink(x) if kept else x)

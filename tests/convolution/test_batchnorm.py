@@ -136,13 +136,13 @@ X = torch.randn(2, 3, 4, 4)
         (lambda: BatchNorm2d(3, momentum=0), "momentum must lie in (0, 1]"),
         (
             lambda: BatchNorm2d(4)(X),
-            "have the axes (B, 4, rows, columns); got shape (2, 3, 4, 4)",
+            "have the shape (…, 4, …, …); got shape (2, 3, 4, 4)",
         ),
         (lambda: BatchNorm2d(3)(X[0]), "got shape (3, 4, 4)"),
         (lambda: BatchNorm2d(3)(X.double()), "have dtype torch.float32"),
         (
             lambda: BatchNorm2d(3)(X[:1, :, :1, :1]),
-            "have at least two numbers, over batch and places; got 1. One number",
+            "have at least two numbers; got 1. One number",
         ),
         (lambda: BatchNorm2d(3)(X / 0), "have a finite variance"),
         (lambda: BatchNorm2d(3, eps=0)(0 * X), "vary in every channel where eps is 0"),

@@ -264,9 +264,9 @@ X, W = torch.zeros(2, 3, 8, 6), torch.zeros(4, 3, 3, 3)
         ),
         (
             lambda: conv2d(X[:1, :, :2], W),
-            "fit into the padded picture, 2 × 6; got 3 × 3",
+            "fit into the padded picture, 2 × 6; got one that covers 3 × 3",
         ),
-        (lambda: conv2d(X, W, dilation=3), "with dilation 3, which covers 7 × 7"),
+        (lambda: conv2d(X, W, dilation=3), "8 × 6; got one that covers 7 × 7"),
         (
             lambda: conv2d(X, W, padding=-1),
             "padding must be a whole number from 0 on; got -1",
@@ -283,25 +283,31 @@ X, W = torch.zeros(2, 3, 8, 6), torch.zeros(4, 3, 3, 3)
         (lambda: conv2d(X.double(), W), "have one dtype"),
         (
             lambda: conv2d(X.to(torch.uint8), W.to(torch.uint8)),
-            "be of floating point; got torch.uint8. Whole numbers can wrap",
+            "have one dtype, of floating point; got ['torch.uint8']",
         ),
-        (lambda: conv2d(X + 0j, W + 0j), "be of floating point; got torch.complex64"),
+        (
+            lambda: conv2d(X + 0j, W + 0j),
+            "have one dtype, of floating point; got ['torch.complex64']",
+        ),
         (
             lambda: conv2d(X, W[:, :, :0]),
-            "W must have no empty axis of (O, C, k, k); got shape (4, 3, 0, 3)",
+            "W must have the axes (O, C, k, k), not empty; got shape (4, 3, 0, 3)",
         ),
         (
             lambda: conv2d(X[:, :0], W[:, :0]),
-            "x must have no empty axis of (B, C, rows, columns)",
+            "x must have the axes (B, C, rows, columns), not empty",
         ),
-        (lambda: conv2d(X[:, :, :0], W, padding=2), "x must have no empty axis"),
+        (
+            lambda: conv2d(X[:, :, :0], W, padding=2),
+            "columns), not empty; got shape (2, 3, 0, 6)",
+        ),
         (
             lambda: conv2d(X, W, torch.zeros(3)),
-            "each of the 4 output channels; got shape (3,)",
+            "conv2d: b must have the shape (4,); got shape (3,)",
         ),
         (
             lambda: conv2d(X[0], W),
-            "have the axes (B, C, rows, columns); got shape (3, 8, 6)",
+            "have the axes (B, C, rows, columns), not empty; got shape (3, 8, 6)",
         ),
         (lambda: conv2d(X, W[0]), "have the axes (O, C, k, k)"),
         (
@@ -316,15 +322,15 @@ X, W = torch.zeros(2, 3, 8, 6), torch.zeros(4, 3, 3, 3)
         ),
         (
             lambda: causal_conv1d(X, W[0]),
-            "causal_conv1d: x must have the axes (B, C, T); got",
+            "causal_conv1d: x must have the axes (B, C, T), not empty; got shape (2, 3, 8, 6)",
         ),
         (
             lambda: causal_conv1d(X[0], W[0, 0]),
-            "causal_conv1d: W must have the axes (O, C, k); got",
+            "causal_conv1d: W must have the axes (O, C, k), not empty; got",
         ),
         (
             lambda: causal_conv1d(X[0][:, :, :0], torch.zeros(4, 8, 3)),
-            "causal_conv1d: x must have no empty axis of (B, C, T)",
+            "x must have the axes (B, C, T), not empty; got shape (3, 8, 0)",
         ),
         (
             lambda: causal_conv1d(X[0], torch.zeros(4, 8, 3), dilation=0),

@@ -298,7 +298,7 @@ ONE, TWO = np.ones(1), np.ones(2)
         ),
         (
             lambda: integral_operator(np.multiply, TWO, ONE),
-            "equally spaced; got 1 points. midpoints",
+            "equally spaced; got 1 points. Take midpoints",
         ),
         (
             lambda: integral_operator(np.multiply, TWO * np.nan, TWO),

@@ -214,7 +214,7 @@ def test_bias_stands_only_where_no_normalisation_follows():
         (lambda: DenseBlock(2, 2, 0), "layers must be a whole number from 1"),
         (
             lambda: Block(nn.Flatten(), nn.Identity())(torch.zeros(1, 2, 1, 1)),
-            "the branch must keep the shape (1, 2, 1, 1) of the shortcut; got (1, 2)",
+            "the branch must have the shape (1, 2, 1, 1); got shape (1, 2)",
         ),
     ],
 )
