@@ -68,15 +68,11 @@ def attend(
         >>> Y.tolist(), A.tolist()
         ([[3.0]], [[0.5, 0.5]])
     """
-    sizes = f"{tuple(Q.shape)}, {tuple(K.shape)} and {tuple(V.shape)}"
-    check(
-        min(Q.ndim, K.ndim, V.ndim) >= 2
-        and Q.shape[-1] == K.shape[-1] > 0
-        and K.shape[-2] == V.shape[-2],
-        "attend: Q, K and V",
-        "have keys as wide as the queries, and a value for each key",
-        sizes,
-    )
+    sizes = [tuple(M.shape) for M in (Q, K, V)]
+    ok = min(map(len, sizes)) > 1 and sizes[0][-1] == sizes[1][-1] > 0
+    ok = ok and sizes[1][-2] == sizes[2][-2]
+    rule = "have keys as wide as the queries, and a value for each key"
+    check(ok, "attend: Q, K and V", rule, sizes)
     S = Q / math.sqrt(Q.shape[-1]) @ K.mT
     A = masked_softmax(S, mask)
     return A @ V, A
@@ -98,17 +94,15 @@ def causal_mask(T: int, past: int = 0) -> Bool[Tensor, "T S"]:
     return torch.ones(T, past + T, dtype=torch.bool).tril(past)
 
 
-def _check_mask(who: str, mask: Tensor, shape: torch.Size) -> None:
+def _check_mask(who: str, mask: Tensor, shape: tuple[int, ...]) -> None:
     """Refuse a mask that is not of truth values, or does not fit the scores."""
-    hint = "True means: may look."
-    rule = "have truth values"
-    check(mask.dtype == torch.bool, f"{who}: mask", rule, mask.dtype, hint)
-    fits = mask.ndim <= len(shape) and mask.ndim >= 2 and mask.shape[-1] == shape[-1]
-    for have, want in zip(mask.shape[::-1], shape[::-1], strict=False):
-        fits = fits and have in (1, want)
+    what, got, hint = f"{who}: mask", tuple(mask.shape), "True means: may look."
+    check(mask.dtype == torch.bool, what, "have truth values", mask.dtype, hint)
+    axes = zip(got[::-1], shape[::-1], strict=False)
+    fits = 2 <= len(got) <= len(shape) and got[-1] == shape[-1]
+    fits = fits and all(have in (1, want) for have, want in axes)
     rule = f"fit the scores, of shape {tuple(shape)}"
-    got = f"shape {tuple(mask.shape)}"
-    check(fits, f"{who}: mask", rule, got, hint)
+    check(fits, what, rule, f"shape {got}", hint)
 
 
 class MultiHeadAttention(nn.Module):
@@ -146,13 +140,8 @@ class MultiHeadAttention(nn.Module):
         super().__init__()
         check_whole("MultiHeadAttention: d_model", d_model, 1)
         check_whole("MultiHeadAttention: num_heads", num_heads, 1)
-        check(
-            d_model % num_heads == 0,
-            "MultiHeadAttention: d_model",
-            f"be a multiple of num_heads = {num_heads}",
-            d_model,
-            f"Try d_model = {num_heads * math.ceil(d_model / num_heads)}.",
-        )
+        rule = f"be a multiple of num_heads = {num_heads}"
+        check(d_model % num_heads == 0, "MultiHeadAttention: d_model", rule, d_model)
         self.d_model, self.num_heads = d_model, num_heads
         self.W_Q = Linear(d_model, d_model, bias, generator)
         self.W_K = Linear(d_model, d_model, bias, generator)
@@ -193,9 +182,7 @@ class MultiHeadAttention(nn.Module):
         """Let ``X`` look at keys and values; arguments and results as above."""
         self._check("X", X)
         if mask is not None:
-            _check_mask(
-                "MultiHeadAttention", mask, torch.Size([len(X), X.shape[1], K.shape[2]])
-            )
+            _check_mask("MultiHeadAttention", mask, (*X.shape[:2], K.shape[2]))
             mask = mask if mask.ndim == 2 else mask[:, None]
         H, A = attend(self._split(self.W_Q(X)), K, V, mask)
         return self.W_O(H.transpose(1, 2).flatten(2)), A
@@ -204,9 +191,6 @@ class MultiHeadAttention(nn.Module):
         return X.unflatten(-1, (self.num_heads, -1)).transpose(1, 2)
 
     def _check(self, name: str, X: Tensor) -> None:
-        check(
-            X.ndim == 3 and X.shape[1] > 0 and X.shape[2] == self.d_model,
-            f"MultiHeadAttention: {name}",
-            f"have the axes (B, T, {self.d_model}) with at least one time",
-            f"shape {tuple(X.shape)}",
-        )
+        ok = X.ndim == 3 and X.shape[1] > 0 and X.shape[2] == self.d_model
+        rule = f"have the axes (B, T, {self.d_model}) with at least one time"
+        check(ok, f"MultiHeadAttention: {name}", rule, f"shape {tuple(X.shape)}")

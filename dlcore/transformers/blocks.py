@@ -44,7 +44,6 @@ class FeedForward(nn.Sequential):
         phi: nn.Module | None = None,
         generator: Generator | None = None,
     ) -> None:
-        check_whole("FeedForward: d_model", d_model, 1)
         check_whole("FeedForward: d_ff", d_ff, 1)
         super().__init__(
             Linear(d_model, d_ff, generator=generator),
@@ -193,12 +192,10 @@ class Block(nn.Module):
         return norm(X + self.dropout(f(X)))
 
     def _check(self, memory: object) -> None:
-        if self.cross is None:
-            rule, hint = ("be left out", "This layer was made without cross=True.")
-            check(memory is None, "Block: memory", rule, "one", hint)
-        else:
-            rule, hint = "be given", "This layer was made with cross=True."
-            check(memory is not None, "Block: memory", rule, "None", hint)
+        without = self.cross is None
+        rule = "be left out without cross=True, and given with it"
+        got = "None" if memory is None else "one"
+        check(without == (memory is None), "Block: memory", rule, got)
 
 
 class Stack(nn.Module):

@@ -105,12 +105,8 @@ def weights(
     check_columns("weights: queries", queries, keys.shape[1])
     check_finite("weights: queries", queries)
     check_one_of("weights: kernel", kernel, KERNELS)
-    check(
-        np.shape(width) in ((), keys.shape[1:]) and bool(np.all(width > 0)),
-        "weights: width",
-        f"be positive: one number, or {keys.shape[1]}",
-        width,
-    )
+    ok = np.shape(width) in ((), keys.shape[1:]) and bool(np.all(width > 0))
+    check(ok, "weights: width", f"be positive: one number, or {keys.shape[1]}", width)
     apart = (queries[:, None] - keys[None]) / width
     u = np.linalg.norm(apart, axis=2)
     if kernel == "Gaussian":  # the nearest key has the weight one: no 0 / 0 far away

@@ -67,11 +67,7 @@ class LanguageModel(nn.Module):
         who = type(self).__name__
         check_tokens(f"{who}: x", x, len(self.embed.E))
         T = first + x.shape[1]
-        check(
-            self.context >= T,
-            f"{who}: x",
-            f"be no longer than the context of {self.context} tokens",
-            T,
-            "Cut the beginning off, or make a model with a longer context.",
-        )
+        rule = f"be no longer than the context of {self.context} tokens"
+        hint = "Cut the beginning off, or make a model with a longer context."
+        check(self.context >= T, f"{who}: x", rule, T, hint)
         return self.embed(x) + self.places.E[first:T]

@@ -99,12 +99,8 @@ def rotary(
         >>> rotary(torch.tensor([[1.0, 0.0]]), torch.tensor([1]))  # cos 1, sin 1
         tensor([[0.5403, 0.8415]])
     """
-    check(
-        X.ndim >= 2 and X.shape[-2] == len(t),
-        "rotary: X",
-        f"have a row for each of the {len(t)} places",
-        f"shape {tuple(X.shape)}",
-    )
+    rule, got = f"have a row for each of the {len(t)} places", tuple(X.shape)
+    check(got[-2:-1] == (len(t),), "rotary: X", rule, f"shape {got}")
     angles = _angles("rotary", t, X.shape[-1], base)
     cos, sin = angles.cos().to(X), angles.sin().to(X)
     x, y = X[..., 0::2], X[..., 1::2]
@@ -113,11 +109,7 @@ def rotary(
 
 
 def _angles(who: str, t: Tensor, d: int, base: float) -> Tensor:
-    whole = not (t.dtype.is_floating_point or t.dtype.is_complex)
-    check(
-        t.ndim == 1 and whole and t.dtype != torch.bool,
-        f"{who}: t",
-        "be a list of whole numbers",
-        f"{t.dtype} of shape {tuple(t.shape)}",
-    )
+    kind, got = t.dtype, f"{t.dtype} of shape {tuple(t.shape)}"
+    whole = not (kind.is_floating_point or kind.is_complex or kind == torch.bool)
+    check(t.ndim == 1 and whole, f"{who}: t", "be a list of whole numbers", got)
     return t[:, None] * frequencies(d, base)

@@ -60,11 +60,7 @@ class Transformer(nn.Module):
         generator: Generator | None = None,
     ) -> None:
         super().__init__()
-        sizes = {"sources": sources, "targets": targets, "d_model": d_model}
-        for name, size in sizes.items():
-            check_whole(f"Transformer: {name}", size, 1)
-        if places is not None:
-            check_whole("Transformer: places", places, 1)
+        check_whole("Transformer: d_model", d_model, 1)
         self.d_model, self.base = d_model, base
 
         def table(count: int) -> Embedding:
@@ -135,9 +131,8 @@ class Transformer(nn.Module):
         if self.places is None:
             p = sinusoidal(t, self.d_model, self.base).to(embed.E)
         else:
-            most = len(self.places.E)
+            most, last = len(self.places.E), first + x.shape[1]
             rule = f"have at most {most} places, one for each learned vector"
-            last = first + x.shape[1]
             check(last <= most, "Transformer: a text", rule, last)
             p = self.d_model**0.5 * self.places.E[first:last]
         entered: Tensor = self.dropout(self.d_model**0.5 * embed(x) + p)

@@ -24,7 +24,11 @@ def patchify(X: Float[Tensor, "B C R S"], patch: int) -> Float[Tensor, "B T d"]:
         >>> patchify(X, 2)[0, 0].tolist()
         [0.0, 1.0, 4.0, 5.0]
     """
-    _check_pictures("patchify", X, patch)
+    check_whole("patchify: patch", patch, 1)
+    sides, got = X.shape[2:], f"shape {tuple(X.shape)}"
+    ok = X.ndim == 4 and min(X.shape[1:]) > 0 and not any(n % patch for n in sides)
+    rule = f"have the axes (B, C, rows, columns), the last two multiples of {patch}"
+    check(ok, "patchify: X", rule, got)
     rows = X.unfold(2, patch, patch).unfold(3, patch, patch)
     return rows.permute(0, 2, 3, 1, 4, 5).flatten(3).flatten(1, 2)
 
@@ -48,16 +52,10 @@ def unpatchify(
     check_whole("unpatchify: patch", patch, 1)
     check_whole("unpatchify: channels", channels, 1)
     check_whole("unpatchify: rows", rows, 1)
-    check(
-        P.ndim == 3
-        and P.shape[2] == channels * patch**2
-        and rows % patch == 0
-        and P.shape[1] % (rows // patch) == 0,
-        "unpatchify: P",
-        f"have {channels * patch**2} columns, and whole rows of patches for pictures "
-        f"of {rows} rows",
-        f"shape {tuple(P.shape)}",
-    )
+    check_shape("unpatchify: P", P, None, None, channels * patch**2)
+    ok = rows % patch == 0 and P.shape[1] % (rows // patch) == 0
+    rule = f"be whole rows of patches for pictures of {rows} rows"
+    check(ok, "unpatchify: P", rule, f"{P.shape[1]} patches")
     grid = (rows // patch, -1)
     tiles = P.unflatten(2, (channels, patch, patch)).unflatten(1, grid)
     return tiles.permute(0, 3, 1, 4, 2, 5).flatten(4).flatten(2, 3)
@@ -103,8 +101,7 @@ class ViT(nn.Module):
         sizes = {"side": side, "patch": patch, "classes": classes, "channels": channels}
         for name, size in sizes.items():
             check_whole(f"ViT: {name}", size, 1)
-        rule = f"be a multiple of the side of a patch, {patch}"
-        check(side % patch == 0, "ViT: side", rule, side)
+        check(side % patch == 0, "ViT: side", f"be a multiple of patch = {patch}", side)
         self.side, self.patch, self.channels = side, patch, channels
         self.embed = Linear(channels * patch**2, d_model, generator=generator)
         self.class_token = nn.Parameter(torch.zeros(1, 1, d_model))
@@ -172,15 +169,3 @@ def rollout(maps: list[Float[Tensor, "B h T T"]]) -> Float[Tensor, "B T T"]:
     for A in maps:
         M = (A.mean(dim=1) + torch.eye(T).to(A)) / 2 @ M
     return M
-
-
-def _check_pictures(who: str, X: Tensor, patch: int) -> None:
-    check_whole(f"{who}: patch", patch, 1)
-    check(
-        X.ndim == 4
-        and X.shape[2] % patch == X.shape[3] % patch == 0
-        and min(X.shape[1:]) > 0,
-        f"{who}: X",
-        f"have the axes (B, C, rows, columns), the last two multiples of {patch}",
-        f"shape {tuple(X.shape)}",
-    )

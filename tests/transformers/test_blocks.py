@@ -117,7 +117,10 @@ X = torch.ones(1, 2, 8)
     ("call", "message"),
     [
         (lambda: Block(8, 2)(X, None, X), "memory must be left out"),
-        (lambda: Block(8, 2, cross=True)(X), "memory must be given; got None"),
+        (
+            lambda: Block(8, 2, cross=True)(X),
+            "memory must be left out without cross=True, and given with it; got None",
+        ),
         (lambda: Block(9, 2), "d_model must be a multiple of num_heads = 2"),
         (
             lambda: Stack(0, lambda: Block(8, 2)),

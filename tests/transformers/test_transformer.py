@@ -133,7 +133,10 @@ def test_count_of_the_base_model():
         (lambda n, x: n(x, x[:1]), "y must have the axes (2, T) with T > 0"),
         (lambda n, x: n(x[:, :0], x), "x must have the axes (B, T) with T > 0"),
         (lambda n, x: n(x, x, torch.tensor([4, 1])), "lengths"),
-        (lambda n, x: Transformer(0, 5, 8, 2, 1), "sources must be a whole"),
+        (
+            lambda n, x: Transformer(0, 5, 8, 2, 1),
+            "Embedding: num_embeddings must be a whole",
+        ),
         (
             lambda n, x: Transformer(7, 5, 8, 2, 1, places=2)(x, x),
             "a text must have at most 2 places, one for each learned vector; got 3",

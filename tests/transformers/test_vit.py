@@ -121,8 +121,11 @@ def test_count_of_the_base_model():
         (lambda: patchify(torch.ones(1, 1, 4, 5), 2), "last two multiples of 2"),
         (lambda: patchify(torch.ones(4, 4), 2), "got shape (4, 4)"),
         (lambda: patchify(torch.ones(1, 1, 4, 4), 0), "patch must be a whole"),
-        (lambda: unpatchify(torch.ones(1, 4, 5), 2, 1, 4), "have 4 columns"),
-        (lambda: ViT(7, 2, 3, 8, 2, 1), "side must be a multiple of the side"),
+        (
+            lambda: unpatchify(torch.ones(1, 4, 5), 2, 1, 4),
+            "P must have the shape (…, …, 4)",
+        ),
+        (lambda: ViT(7, 2, 3, 8, 2, 1), "side must be a multiple of patch = 2"),
         (
             lambda: ViT(4, 2, 3, 8, 2, 1)(torch.ones(1, 1, 6, 6)),
             "X must have the shape (…, 1, 4, 4); got shape (1, 1, 6, 6).",
