@@ -154,12 +154,8 @@ CATALOGUE = {
 
 
 def _check_scores(who: str, z: ndarray) -> None:
-    check(
-        np.ndim(z) > 0 and np.shape(z)[-1] > 0,
-        f"{who}: z",
-        "have at least one score in its last axis",
-        f"shape {np.shape(z)}",
-    )
+    ok = np.ndim(z) > 0 and np.shape(z)[-1] > 0
+    check(ok, f"{who}: z", "have scores in its last axis", f"shape {np.shape(z)}")
 
 
 def logsumexp(z: Float[ndarray, "*batch classes"]) -> Float[ndarray, "*batch 1"]:

@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray
 
-from dlcore.checks import check
+from dlcore.checks import check, check_shape
 from dlcore.connectionism.neurons import sigmoid
 from dlcore.feedforward.activations import log_softmax, softmax
 
@@ -57,26 +57,22 @@ class Loss:
         self, o: Float[ndarray, "s *outputs"], y: ndarray
     ) -> Float[ndarray, "s"]:
         """Return the loss of each row of outputs ``o`` for its target."""
-        self._check_outputs(o)
-        return _rows(self.value(o, self.targets(o, y)))
+        losses = self.value(o, self._targets(o, y))
+        return losses.reshape(len(losses), -1).sum(axis=1)
 
     def gradient(
         self, o: Float[ndarray, "s *outputs"], y: ndarray
     ) -> Float[ndarray, "s *outputs"]:
         r"""Return :math:`\partial \ell / \partial o` of each row."""
-        self._check_outputs(o)
-        return self.slope(o, self.targets(o, y))
+        return self.slope(o, self._targets(o, y))
 
-    def _check_outputs(self, o: ndarray) -> None:
+    def _targets(self, o: ndarray, y: ndarray) -> ndarray:
         """Refuse whole numbers, whose squares may not fit their type, and no rows."""
-        o = np.asarray(o)
-        check(
-            np.issubdtype(o.dtype, np.floating) and o.ndim > 0 and o.size > 0,
-            f"{self.name} loss: o",
-            "be floats, with a row per example and at least one",
-            f"{o.dtype} of shape {o.shape}",
-            "Use o.astype(float) for whole numbers, and o[None] for one example.",
-        )
+        kind, shape = np.asarray(o).dtype, np.shape(o)
+        ok, got = kind.kind == "f" and len(shape) > 0, f"{kind} of shape {shape}"
+        must, hint = "be floats, a row per example", "Pass o[None] for one example."
+        check(ok and np.size(o) > 0, f"{self.name} loss: o", must, got, hint)
+        return self.targets(o, y)
 
 
 def one_hot(y: Int[ndarray, "s"], classes: int) -> Float[ndarray, "s classes"]:
@@ -90,60 +86,30 @@ def one_hot(y: Int[ndarray, "s"], classes: int) -> Float[ndarray, "s classes"]:
         >>> one_hot(np.array([2, 0]), 3).tolist()
         [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]
     """
-    ok = np.issubdtype(y.dtype, np.integer) and y.ndim == 1
-    check(
-        ok,
-        "one_hot: y",
-        "be whole numbers, one per example",
-        f"{y.dtype} of shape {y.shape}",
-    )
+    ok, got = y.dtype.kind in "iu" and y.ndim == 1, f"{y.dtype} of shape {y.shape}"
+    check(ok, "one_hot: y", "be whole numbers, one per example", got)
     ok = bool(((y >= 0) & (y < classes)).all())
     check(ok, "one_hot: y", f"lie in 0 … {classes - 1}", np.unique(y))
     return np.eye(classes)[y]
 
 
-def _rows(losses: ndarray) -> ndarray:
-    return losses.reshape(len(losses), -1).sum(axis=1)
-
-
 def _same_shape(o: ndarray, y: ndarray) -> ndarray:
-    check(
-        o.shape == y.shape,
-        "loss: y",
-        f"have the shape of the outputs, {o.shape}",
-        f"shape {y.shape}",
-        "A column (s, 1) and a vector (s,) are different.",
-    )
+    check_shape("loss: y", y, *o.shape, hint="A column (s, 1) is no vector (s,).")
     return y
 
 
 def _bits(o: ndarray, y: ndarray) -> ndarray:
     y = _same_shape(o, y)
     ok = bool(((y >= 0) & (y <= 1)).all())
-    check(
-        ok,
-        "binary_cross_entropy: y",
-        "lie between 0 and 1",
-        np.unique(y),
-        "(y + 1) / 2 turns labels ±1 into 0 and 1.",
-    )
+    hint = "(y + 1) / 2 turns labels ±1 into 0 and 1."
+    check(ok, "binary_cross_entropy: y", "lie in [0, 1]", np.unique(y), hint)
     return y
 
 
 def _distributions(o: ndarray, y: ndarray) -> ndarray:
-    check(
-        o.ndim == 2,
-        "cross_entropy: o",
-        "have a row of scores per example",
-        f"shape {o.shape}",
-    )
+    check_shape("cross_entropy: o", o, None, None)
     if y.ndim == 1:
-        check(
-            len(y) == len(o),
-            "cross_entropy: y",
-            f"have one label per row of scores ({len(o)})",
-            f"{len(y)} labels",
-        )
+        check_shape("cross_entropy: y", y, len(o))
         y = one_hot(y, o.shape[1])
     y = _same_shape(o, y)
     ok = bool((y >= 0).all()) and np.allclose(y.sum(axis=1), 1)
@@ -155,13 +121,7 @@ def _counts(o: ndarray, y: ndarray) -> ndarray:
     y = _same_shape(o, y)
     whole = (y >= 0) & np.isfinite(y) & (y == np.floor(y))
     check(bool(whole.all()), "poisson: y", "be counts 0, 1, 2, …", y[~whole])
-    check(
-        not (o > 709).any(),
-        "poisson: o",
-        "be at most 709, or e^o overflows",
-        np.max(o, initial=0),
-        "It is the logarithm of the rate.",
-    )
+    check(not (o > 709).any(), "poisson: o", "be logs of rates, at most 709", o.max())
     return y
 
 

@@ -117,9 +117,13 @@ def test_two_classes_are_a_logistic_unit(z):
 def test_refusals():
     with pytest.raises(ValueError, match="softmax: T must be positive; got 0"):
         softmax(np.zeros(3), T=0)
-    with pytest.raises(ValueError, match="at least one score in its last axis"):
+    with pytest.raises(
+        ValueError, match="softmax: z must have scores in its last axis"
+    ):
         softmax(np.zeros((2, 0)))
-    with pytest.raises(ValueError, match="at least one score in its last axis"):
+    with pytest.raises(
+        ValueError, match="softmax: z must have scores in its last axis"
+    ):
         log_softmax(np.float64(1))
-    with pytest.raises(ValueError, match="logsumexp: z must have at least one"):
+    with pytest.raises(ValueError, match="logsumexp: z must have scores"):
         logsumexp(np.zeros((2, 0)))

@@ -99,14 +99,16 @@ def test_by_hand():
 @pytest.mark.usefixtures("unchecked")
 def test_refusals():
     with pytest.raises(
-        ValueError, match=r"shape of the outputs, \(3, 1\); got shape \(3,\)"
+        ValueError, match=r"y must have the shape \(3, 1\); got shape \(3,\). A col"
     ):
         squared(np.zeros((3, 1)), np.zeros(3))
     with pytest.raises(ValueError, match="turns labels ±1 into 0 and 1"):
         binary_cross_entropy(np.zeros(2), np.array([-1.0, 1.0]))
     with pytest.raises(ValueError, match="y must lie in 0 … 2"):
         cross_entropy(np.zeros((1, 3)), np.array([3]))
-    with pytest.raises(ValueError, match=r"label per row .*\(1\); got 2 labels"):
+    with pytest.raises(
+        ValueError, match=r"y must have the shape \(1,\); got shape \(2,\)"
+    ):
         cross_entropy(np.zeros((1, 3)), np.array([0, 1]))
     with pytest.raises(ValueError, match="y must lie in 0 … 2"):
         one_hot(np.array([-1]), 3)
@@ -114,12 +116,14 @@ def test_refusals():
         cross_entropy(np.zeros((1, 3)), np.array([1.0]))
     with pytest.raises(ValueError, match="rows of probabilities with sum 1"):
         cross_entropy(np.zeros((1, 2)), np.array([[1.0, 1.0]]))
-    with pytest.raises(ValueError, match="a row of scores per example"):
+    with pytest.raises(
+        ValueError, match=r"o must have the shape \(…, …\); got shape \(3,\)"
+    ):
         cross_entropy(np.zeros(3), np.array([0, 1, 2]))
     for wrong, shown in [(-2.0, "-2"), (2.5, "2.5"), (np.inf, "inf")]:
         with pytest.raises(ValueError, match=rf"be counts .*; got \[{shown}"):
             poisson(np.zeros(2), np.array([3.0, wrong]))
-    with pytest.raises(ValueError, match=r"at most 709, .*; got 710\.0\. It is"):
+    with pytest.raises(ValueError, match=r"logs of rates, at most 709; got 710\.0"):
         poisson.gradient(np.array([1.0, 710.0]), np.zeros(2))
     assert np.isfinite(poisson(np.array([709.0, -1e5]), np.ones(2))).all()
 
