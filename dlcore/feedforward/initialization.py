@@ -40,12 +40,8 @@ def fans(shape: Shape) -> tuple[int, int]:
         >>> fans((3, 2)), fans((8, 3, 5, 5))
         ((2, 3), (75, 200))
     """
-    check(
-        hasattr(shape, "__len__") and len(shape) >= 2,
-        "fans: shape",
-        "be (outputs, inputs), or longer for kernels",
-        shape,
-    )
+    ok = hasattr(shape, "__len__") and len(shape) >= 2
+    check(ok, "fans: shape", "be (outputs, inputs), or longer for kernels", shape)
     for size in shape:
         check_whole("fans: each size", size, 1)
     outputs, inputs, *kernel = shape

@@ -82,12 +82,9 @@ class Dense:
         name = type(self).__name__
         self.W, self.b = _floats(self.W), _floats(self.b)
         check_matrix(f"{name}: W", self.W, "be a matrix, a row per unit")
-        check(
-            self.b.shape == self.W.shape[:1],
-            f"{name}: b",
-            f"have one bias for each of the {len(self.W)} rows of W",
-            f"shape {self.b.shape}",
-        )
+        ok, got = self.b.shape == self.W.shape[:1], f"shape {self.b.shape}"
+        must = f"have one bias for each of the {len(self.W)} rows of W"
+        check(ok, f"{name}: b", must, got)
         check_finite(f"{name}: W and b", self.W, self.b)
 
     def parameters(self) -> list[ndarray]:
@@ -106,8 +103,7 @@ class Dense:
 
     def forward(self, X: Inputs) -> tuple[Outputs, Sums]:
         """Return the outputs, and the weighted sums that :meth:`backward` needs."""
-        what = f"{type(self).__name__}: X"
-        check_columns(what, X, self.inputs, hint=ROWS)
+        check_columns(f"{type(self).__name__}: X", X, self.inputs, hint=ROWS)
         Z = X @ self.W.T + self.b
         return self.phi(Z), Z
 
@@ -148,9 +144,7 @@ class Residual(Dense):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.V is None:
-            square = self.outputs == self.inputs
-            what = "Residual: W"
-            check(square, what, "be square without V", f"shape {self.W.shape}")
+            check_shape("Residual: W", self.W, *[self.inputs] * 2, hint="Or pass V.")
             return
         self.V = _floats(self.V)
         check_shape("Residual: V", self.V, *self.W.shape, hint="As W.")
@@ -225,13 +219,9 @@ class Network:
     def __post_init__(self) -> None:
         check(len(self.layers) > 0, "Network: layers", "not be empty", "none")
         for k, (below, above) in enumerate(pairwise(self.layers)):
-            check(
-                below.outputs == above.inputs,
-                "Network: layers",
-                "fit together",
-                f"{below.outputs} outputs of layer {k + 1} "
-                f"for {above.inputs} inputs of layer {k + 2}",
-            )
+            m, n = below.outputs, above.inputs
+            got = f"{m} outputs of layer {k + 1} for {n} inputs of layer {k + 2}"
+            check(m == n, "Network: layers", "fit together", got)
 
     def parameters(self) -> list[ndarray]:
         """Return the arrays of all layers that training changes."""

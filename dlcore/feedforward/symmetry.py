@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from dlcore.checks import check, check_whole
+from dlcore.checks import check, check_shape, check_whole
 from dlcore.feedforward.activations import identity, leaky_relu, relu, tanh
 from dlcore.feedforward.network import Dense, Network
 
@@ -56,13 +56,9 @@ def permute_hidden(network: Network, layer: int, order: Sequence[int]) -> Networ
         [[[2.0], [1.0]], [[4.0, 3.0]]]
     """
     changed, here, above = _hidden("permute_hidden", network, layer)
-    whole = all(hasattr(j, "__index__") for j in order)
-    check(
-        whole and sorted(order) == list(range(len(here.b))),
-        "permute_hidden: order",
-        f"hold each of 0 … {len(here.b) - 1} once",
-        order,
-    )
+    m, whole = len(here.b), all(hasattr(j, "__index__") for j in order)
+    ok = whole and sorted(order) == list(range(m))
+    check(ok, "permute_hidden: order", f"hold each of 0 … {m - 1} once", order)
     here.W, here.b = here.W[list(order)], here.b[list(order)]
     above.W = above.W[:, list(order)]
     return changed
@@ -89,28 +85,14 @@ def scale_hidden(network: Network, layer: int, d: Float[ndarray, "m"]) -> Networ
         [[[6.0]], [[2.0]]]
     """
     changed, here, above = _hidden("scale_hidden", network, layer)
-    check(
-        d.shape == here.b.shape,
-        "scale_hidden: d",
-        f"have one factor for each of the {len(here.b)} units",
-        f"shape {d.shape}",
-    )
-    check(
-        bool((np.isfinite(d) & (d != 0)).all()),
-        "scale_hidden: d",
-        "be finite and not zero",
-        d,
-    )
+    check_shape("scale_hidden: d", d, len(here.b), hint="One factor for each unit.")
+    ok = bool((np.isfinite(d) & (d != 0)).all())
+    check(ok, "scale_hidden: d", "be finite and not zero", d)
     commutes = (bool((d > 0).all()) or here.phi in _ODD) and (
         bool((np.abs(d) == 1).all()) or here.phi in _HOMOGENEOUS
     )
-    check(
-        commutes,
-        "scale_hidden: d",
-        f"commute with {getattr(here.phi, 'name', here.phi)}",
-        d,
-        "Positive factors go with the ReLU, ±1 with tanh.",
-    )
+    name, hint = getattr(here.phi, "name", here.phi), "ReLU: d > 0, tanh: ±1."
+    check(commutes, "scale_hidden: d", f"commute with {name}", d, hint)
     here.W, here.b = d[:, None] * here.W, d * here.b
     above.W = above.W / d
     return changed
@@ -121,13 +103,8 @@ def _hidden(who: str, network: Network, layer: int) -> tuple[Network, Dense, Den
     check_whole(f"{who}: layer", layer, 1)
     hidden = len(network.layers) - 1
     check(layer <= hidden, f"{who}: layer", f"be one of 1 … {hidden}", layer)
-    check(
-        all(type(one) is Dense for one in network.layers),
-        f"{who}: network",
-        "have Dense layers only",
-        [type(one).__name__ for one in network.layers],
-        "A shortcut ties the units of different layers together.",
-    )
+    kinds = {type(one) for one in network.layers}
+    check(kinds == {Dense}, f"{who}: network", "have Dense layers only", kinds)
     changed = Network(
         [Dense(one.W.copy(), one.b.copy(), one.phi) for one in network.layers]
     )

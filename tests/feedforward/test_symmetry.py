@@ -117,9 +117,12 @@ REFUSALS = [
     ),
     (
         lambda: permute_hidden(SHORTCUT, 1, [1, 0]),
-        r"have Dense layers only; got \['Res",
+        r"have Dense layers only; got .*Residual",
     ),
-    (lambda: scale_hidden(NET, 1, np.ones(2)), r"one factor for each of the 3 units"),
+    (
+        lambda: scale_hidden(NET, 1, np.ones(2)),
+        r"d must have the shape \(3,\); got shape \(2,\)",
+    ),
     (lambda: scale_hidden(NET, 1, np.zeros(3)), r"be finite and not zero"),
     (lambda: scale_hidden(NET, 1, -np.ones(3)), r"commute with ReLU; got \[-1"),
     (lambda: scale_hidden(TANH, 1, 2 * np.ones(3)), r"commute with tanh; got \[2"),
