@@ -17,7 +17,7 @@ from numpy import ndarray
 from scipy.optimize import linprog
 from scipy.sparse import bmat, identity
 
-from dlcore.checks import check, check_data, check_matrix
+from dlcore.checks import check, check_data, check_matrix, check_positive
 
 __all__ = ["Svd", "design", "hat", "huber", "least_absolute", "ols", "standard_errors"]
 
@@ -128,20 +128,9 @@ def standard_errors(
     check_data("standard_errors", X, y)
     U, d, V = _svd(X)
     s, n = X.shape
-    check(
-        len(d) == n,
-        "standard_errors: X",
-        f"have {n} independent columns",
-        f"rank {len(d)}",
-        "The data does not determine all weights.",
-    )
-    check(
-        s > n,
-        "standard_errors: X",
-        "have more rows than columns",
-        f"shape {X.shape}",
-        "No residual is left to estimate the noise from.",
-    )
+    what = "standard_errors: X"
+    check(len(d) == n, what, f"have {n} independent columns", f"rank {len(d)}")
+    check(s > n, what, "have more rows than columns", f"shape {X.shape}")
     r = y - U @ (U.T @ y)
     variance = r @ r / (s - n)
     return np.sqrt(variance * ((V / d) ** 2).sum(axis=1))
@@ -176,13 +165,8 @@ def least_absolute(
         b_ub=np.r_[y, -y],
         bounds=[(None, None)] * n + [(0, None)] * s,
     )
-    check(
-        solution.status == 0,
-        "least_absolute: X and y",
-        "give a linear program that the solver can solve",
-        solution.message,
-        "Scale the columns of X to similar sizes.",
-    )
+    ok, hint = solution.status == 0, "Scale the columns of X to similar sizes."
+    check(ok, "least_absolute: linprog", "find a solution", solution.message, hint)
     return solution.x[:n]
 
 
@@ -213,8 +197,7 @@ def huber(
         [0.333]
     """
     check_data("huber", X, y)
-    ok = bool(0 < delta < np.inf)
-    check(ok, "huber: delta", "be positive and finite", delta)
+    check_positive("huber: delta", delta)
     w = ols(X, y)
     for _ in range(_MAX_ROUNDS):
         r = np.abs(y - X @ w)

@@ -14,7 +14,7 @@ from jaxtyping import Float, Int
 from numpy import ndarray
 from scipy.optimize import linprog
 
-from dlcore.checks import check, check_finite, check_matrix
+from dlcore.checks import check, check_between, check_data, check_shape
 from dlcore.feedforward.activations import logsumexp, sigmoid, softmax
 from dlcore.feedforward.linear_regression import design
 from dlcore.feedforward.losses import one_hot
@@ -58,12 +58,7 @@ def logistic_gradient(
         >>> logistic_gradient(X, y, np.zeros(1), 0.0).tolist()  # p = 1/2
         [-0.5, 0.0]
     """
-    check(
-        np.shape(y) == (len(X),),
-        "logistic_gradient: y",
-        f"have one label per point ({len(X)})",
-        f"shape {np.shape(y)}",
-    )
+    check_shape("logistic_gradient: y", y, len(X))
     flip = 1 - 2 * y
     # p − y, exact also near p = 1
     residual = flip * sigmoid(flip * (X @ w + b))
@@ -252,13 +247,9 @@ def softmax_regression(
 def _fit(
     who: str, X: Float[ndarray, "s n"], y: Int[ndarray, "s"], penalty: float, C: int
 ) -> tuple[Float[ndarray, "C n"], Float[ndarray, "C"]]:
-    check(
-        penalty > 0 or overlap(X, y),
-        f"{who}: classes",
-        "overlap by more than rounding, or the weights grow without end",
-        "classes that a hyperplane keeps apart, but for touching points",
-        "Give a penalty, or separate them: see perceptron.separate and max_margin.",
-    )
+    must, got = "overlap, or the weights grow without end", "classes kept apart"
+    hint = "Give a penalty, or see perceptron.separate and max_margin."
+    check(penalty > 0 or overlap(X, y), f"{who}: classes", must, got, hint)
     m, Y = X.shape[1] + 1, one_hot(y, C)
     Z, shift, scale = _standard(who, X)
     shrink = np.tile(np.append(penalty / scale**2, 0.0), C)
@@ -322,13 +313,11 @@ def _newton(
         step = u / size
         promise, t, here = float(g @ step), 1.0, cost(v)
         if np.abs(scores(step)).max() <= _NEAR * (1 + np.abs(scores(v)).max()):
-            check(
+            ok, hint = (
                 bool(found >= rank),
-                f"{who}: penalty",
-                "be large enough to be seen beside the cross-entropy",
-                "one that is lost in rounding",
-                "Take a larger one, or 0 if the classes overlap.",
+                "Take a larger one, or 0 if classes overlap.",
             )
+            check(ok, f"{who}: penalty", "outweigh rounding", "one lost in it", hint)
             return v - step
         allowed = here * (1 + _ROUNDING)
         while cost(v - t * step) > allowed - t * promise / 4:
@@ -347,13 +336,9 @@ def _standard(
     shift = X.mean(axis=0)
     scale = np.abs(X - shift).max(axis=0)
     scale = np.where(scale == 0, 1.0, scale)
-    check(
-        bool(((scale > 1 / _LIMIT) & (scale < _LIMIT)).all()),
-        f"{who}: X",
-        f"have columns that spread over {1 / _LIMIT:g} to {_LIMIT:g}, or not at all",
-        scale,
-        "Measure in other units.",
-    )
+    ok = bool(((scale > 1 / _LIMIT) & (scale < _LIMIT)).all())
+    must = f"spread over {1 / _LIMIT:g} to {_LIMIT:g} in each column, or not at all"
+    check(ok, f"{who}: X", must, scale, "Measure in other units.")
     return (X - shift) / scale, shift, scale
 
 
@@ -361,39 +346,14 @@ def _check_data(
     who: str, X: Float[ndarray, "s n"], y: Int[ndarray, "s"], penalty: float = 0.0
 ) -> int:
     """Return the number of classes."""
-    check(
-        isinstance(X, ndarray) and isinstance(y, ndarray),
-        f"{who}: X and y",
-        "be arrays",
-        f"{type(X).__name__} and {type(y).__name__}",
-    )
-    check_matrix(f"{who}: X", X, "have points as rows")
-    check_finite(f"{who}: X", X)
-    check(
-        np.shape(y) == (len(X),),
-        f"{who}: y",
-        f"have one label per point ({len(X)})",
-        f"shape {np.shape(y)}",
-    )
-    check(
-        np.issubdtype(y.dtype, np.integer),
-        f"{who}: y",
-        "be whole numbers",
-        y.dtype,
-        "y.astype(int) makes them.",
-    )
+    ok = isinstance(X, ndarray) and isinstance(y, ndarray)
+    check(ok, f"{who}: X and y", "be arrays", (type(X), type(y)))
+    whole = y.dtype.kind in "iu"
+    check(whole, f"{who}: y", "be whole numbers", y.dtype, "Pass y.astype(int).")
+    check_data(who, X, y)
     labels = np.unique(y)
-    check(
-        len(labels) > 1 and np.array_equal(labels, np.arange(len(labels))),
-        f"{who}: y",
-        "be coded as 0, 1, … without gaps, at least two classes",
-        labels,
-        "For labels −1 and +1, pass (y + 1) // 2.",
-    )
-    check(
-        bool(0 <= penalty < _LIMIT),
-        f"{who}: penalty",
-        f"be not negative, and less than {_LIMIT:g}",
-        penalty,
-    )
+    ok = len(labels) > 1 and np.array_equal(labels, np.arange(len(labels)))
+    must, hint = "be 0, 1, … without gaps", "For −1 and +1, pass (y + 1) // 2."
+    check(ok, f"{who}: y", f"{must}, at least two classes", labels, hint)
+    check_between(f"{who}: penalty", penalty, 0, _LIMIT, "[)")
     return len(labels)

@@ -232,7 +232,7 @@ TOUCHING = np.array([[0, 0], [1, 1], [1, 1], [2, 2.3], [0, 2], [2, 0], [2, 1], [
 REFUSALS = [
     (
         lambda: logistic_regression(X, np.array([0, 0, 1, 1])),
-        r"logistic_regression: classes must overlap by more .*keeps apart.* Give a pen.*separate",
+        r"logistic_regression: classes must overlap, .*kept apart. Give a pen.*separate",
     ),
     (lambda: softmax_regression(X, np.array([0, 1, 1, 2])), r"softmax_.* must overlap"),
     (
@@ -242,13 +242,19 @@ REFUSALS = [
     (lambda: logistic_regression(X, 2 * Y - 1), r"0, 1, ….*got \[-1  1\].*// 2"),
     (lambda: softmax_regression(X, 2 * Y), r"without gaps.*got \[0 2\]"),
     (lambda: overlap(X, 0 * Y), r"overlap: y must .*two classes; got \[0\]"),
-    (lambda: overlap(X[:3], Y), r"one label per point \(3\); got shape \(4,\)"),
+    (
+        lambda: overlap(X[:3], Y),
+        r"y must have a target for each of the 3 rows .* shape \(4,\)",
+    ),
     (lambda: logistic_regression(X * 1e-200, Y), r"X must .*1e-100.*other units"),
     (lambda: overlap(X * 1e200, Y), r"overlap: X must .*spread"),
-    (lambda: logistic_regression(X, Y, 1e101), r"penalty must .*less than 1e\+100"),
+    (
+        lambda: logistic_regression(X, Y, 1e101),
+        r"penalty must lie in \[0, 1e\+100\); got 1e\+101",
+    ),
     (
         lambda: logistic_regression(TOUCHING, np.arange(8) // 2 % 2, 1e-18),
-        r"penalty must be large enough .*lost in rounding",
+        r"penalty must outweigh rounding; got one lost in it",
     ),
     (
         lambda: logistic_regression(X, np.array([0, 0, 1, 1]), 1e-100),
@@ -256,14 +262,17 @@ REFUSALS = [
     ),
     (lambda: logistic_regression(X, Y * 1.0), r"y must be whole .*float64"),
     (lambda: softmax_regression(X, Y > 0, 1.0), r"whole .*bool.*astype"),
-    (lambda: overlap([[0.0], [1.0]], [0, 1]), r"arrays; got list and list"),
+    (
+        lambda: overlap([[0.0], [1.0]], [0, 1]),
+        r"X and y must be arrays; got .*list.*list",
+    ),
     (
         lambda: logistic_gradient(X, Y[:, None], np.ones(1), 0.0),
-        r"one label per point \(4\); got shape \(4, 1\)",
+        r"y must have the shape \(4,\); got shape \(4, 1\)",
     ),
     (lambda: logistic_regression(X[:, 0], Y), r"X must have points as rows"),
     (lambda: logistic_regression(X * np.nan, Y), r"X must be finite"),
-    (lambda: softmax_regression(X, Y, -1.0), r"penalty must .*not negative.*; got -1"),
+    (lambda: softmax_regression(X, Y, -1.0), r"penalty must lie in \[0, .*; got -1"),
 ]
 
 
