@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from dlcore.checks import check, check_finite
+from dlcore.checks import check, check_finite, check_shape
 from dlcore.feedforward.network import Network
 from dlcore.feedforward.regions import check_relu
 
@@ -62,20 +62,12 @@ def relu_sum(x: Float[ndarray, "k"], y: Float[ndarray, "k"]) -> ReluSum:
         (1.0, 0.0, [-2.0], [1.0])
     """
     x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
-    check(
-        np.ndim(x) == 1 and np.shape(x) == np.shape(y) and len(x) >= 2,
-        "relu_sum: x and y",
-        "be at least two knots and as many values",
-        f"shapes {np.shape(x)} and {np.shape(y)}",
-    )
+    ok, got = x.shape == y.shape == (x.size,), f"shapes {x.shape} and {y.shape}"
+    must = "be at least two knots and as many values"
+    check(ok and x.size >= 2, "relu_sum: x and y", must, got)
     check_finite("relu_sum: x and y", x, y)
-    check(
-        bool((np.diff(x) > 0).all()),
-        "relu_sum: x",
-        "increase",
-        f"a step of {np.diff(x).min():g}",
-        "A function has one value at a knot, and so is continuous there.",
-    )
+    least = float(np.diff(x).min())
+    check(least > 0, "relu_sum: x", "increase", f"a step of {least:g}")
     slopes = np.diff(y) / np.diff(x)
     a = float(slopes[0])
     return ReluSum(a, float(y[0] - a * x[0]), np.diff(slopes), x[1:-1])
@@ -110,12 +102,8 @@ def breakpoints(
     check_relu("breakpoints", network)
     start, end = np.asarray(start, dtype=float), np.asarray(end, dtype=float)
     n = network.layers[0].inputs
-    check(
-        np.shape(start) == np.shape(end) == (n,),
-        "breakpoints: start and end",
-        f"be points with {n} coordinates",
-        f"shapes {np.shape(start)} and {np.shape(end)}",
-    )
+    check_shape("breakpoints: start", start, n)
+    check_shape("breakpoints: end", end, n)
     check_finite("breakpoints: start and end", start, end)
     *hidden, last = network.layers
     t, X = np.array([0.0, 1.0]), np.array([start, end])

@@ -17,7 +17,7 @@ from jaxtyping import Bool, Float
 from numpy import ndarray
 from numpy.random import Generator
 
-from dlcore.checks import check, check_finite, check_matrix, check_whole
+from dlcore.checks import check, check_data, check_finite, check_whole
 from dlcore.feedforward.activations import identity, relu
 from dlcore.feedforward.network import Dense, Network, layered
 
@@ -106,8 +106,7 @@ def patterns(network: Network, X: Float[ndarray, "s n"]) -> Bool[ndarray, "s hid
     """
     check_relu("patterns", network)
     X = np.asarray(X, dtype=float)
-    check_matrix("patterns: X", X, "have points as rows")
-    check_finite("patterns: X", X)
+    check_data("patterns", X)
     *hidden, _ = network.forward(X)[0]
     none = np.empty((len(X), 0), dtype=bool)
     return np.hstack([none, *(Z > 0 for _, _, Z in hidden)])
@@ -162,25 +161,16 @@ def cells(network: Network, box: tuple[float, float, float, float]) -> list[Cell
     check(np.shape(box) == (4,), "cells: box", "be four numbers", box)
     check_finite("cells: box", np.array(box))
     left, right, bottom, top = box
-    check(
-        left < right and bottom < top,
-        "cells: box",
-        "be left < right, bottom < top",
-        box,
-    )
+    ok = left < right and bottom < top
+    check(ok, "cells: box", "be left < right, bottom < top", box)
     corners = [(left, bottom), (right, bottom), (right, top), (left, top)]
     thin = _THIN * max(right - left, top - bottom)
     found = [Cell(np.array(corners, float), np.zeros(0, bool), np.eye(2), np.zeros(2))]
     for layer in hidden:
         pieces = (p for cell in found for p in _cut(cell, layer.W, layer.b, thin))
         found = list(islice(pieces, MAX_CELLS + 1))
-        check(
-            len(found) <= MAX_CELLS,
-            "cells: the network",
-            f"have at most {MAX_CELLS:,} cells",
-            "more",
-            "Take a smaller box.",
-        )
+        ok, must = len(found) <= MAX_CELLS, f"have at most {MAX_CELLS:,} cells"
+        check(ok, "cells: the network", must, "more", "Take a smaller box.")
     W, b = last.W, last.b
     return [c._replace(slope=W @ c.slope, offset=W @ c.offset + b) for c in found]
 
@@ -231,12 +221,9 @@ def folding_network(m: int, n: int, L: int, rng: Generator) -> Network:
         12
     """
     folding_bound(m, n, L)  # refuses what it refuses
-    check(
-        comb(m, n) <= _MAX_VERTICES,
-        "folding_network: m and n",
-        f"have at most {_MAX_VERTICES:,} subsets of n hyperplanes",
-        f"{m} and {n}",
-    )
+    must = f"have at most {_MAX_VERTICES:,} subsets of n hyperplanes"
+    ok = comb(m, n) <= _MAX_VERTICES
+    check(ok, "folding_network: m and n", must, f"{m} and {n}")
     p = m // n
     idle = m - p * n
     rise = np.kron(np.eye(n), np.ones((p, 1)))  # p units per coordinate
@@ -269,13 +256,10 @@ def check_relu(who: str, network: Network) -> None:
         ValueError: me: network must have dense layers of ReLU ...
     """
     kinds = [(type(layer), layer.phi) for layer in network.layers]
-    check(
-        kinds == [*[(Dense, relu)] * (len(kinds) - 1), (Dense, identity)],
-        f"{who}: network",
-        "have dense layers of ReLU units, and a linear last one",
-        [(kind.__name__, getattr(phi, "name", phi)) for kind, phi in kinds],
-        "Build it with layered(pairs, relu).",
-    )
+    ok = kinds == [*[(Dense, relu)] * (len(kinds) - 1), (Dense, identity)]
+    got = [(kind.__name__, getattr(phi, "name", phi)) for kind, phi in kinds]
+    must = "have dense layers of ReLU units, and a linear last one"
+    check(ok, f"{who}: network", must, got, "Build it with layered(pairs, relu).")
 
 
 def _planes(rows: list[list[Fraction]]) -> list[_Plane]:

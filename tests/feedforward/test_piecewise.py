@@ -143,11 +143,11 @@ REFUSALS = [
     (lambda: relu_sum(X[:1], Y[:1]), r"be at least two knots and as many"),
     (lambda: relu_sum(X, Y[:1]), r"got shapes \(2,\) and \(1,\)"),
     (lambda: relu_sum(X[::-1], Y), r"x must increase; got a step of -1"),
-    (lambda: relu_sum(0 * X, Y), r"x must increase; got a step of 0. A func"),
+    (lambda: relu_sum(0 * X, Y), r"x must increase; got a step of 0\.$"),
     (lambda: relu_sum(X, Y * np.inf), r"x and y must be finite"),
     (
         lambda: breakpoints(NET, np.ones(1), np.ones(1)),
-        r"start and end must be points with 2 coordinates; got shapes \(1,\)",
+        r"start must have the shape \(2,\); got shape \(1,\)",
     ),
     (
         lambda: breakpoints(NET, X * np.nan, X),
