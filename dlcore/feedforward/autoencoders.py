@@ -11,7 +11,14 @@ from jaxtyping import Float
 from numpy import ndarray
 from numpy.random import Generator
 
-from dlcore.checks import check, check_finite, check_matrix, check_whole
+from dlcore.checks import (
+    check,
+    check_columns,
+    check_data,
+    check_finite,
+    check_shape,
+    check_whole,
+)
 from dlcore.feedforward.activations import Activation, identity, softmax
 from dlcore.feedforward.network import Network, mlp
 
@@ -60,12 +67,8 @@ def split(network: Network, layer: int) -> tuple[Network, Network]:
         True
     """
     check_whole("split: layer", layer, 1)
-    check(
-        layer < len(network.layers),
-        "split: layer",
-        f"leave one of the {len(network.layers)} layers",
-        layer,
-    )
+    n = len(network.layers)
+    check(layer < n, "split: layer", f"leave one of the {n} layers", layer)
     return Network(network.layers[:layer]), Network(network.layers[layer:])
 
 
@@ -109,12 +112,7 @@ def psnr(
         >>> round(psnr(np.full((1, 4), 0.1), np.zeros((1, 4))), 3)  # a tenth off: 20 dB
         20.0
     """
-    check(
-        X_hat.shape == X.shape,
-        "psnr: X_hat",
-        f"have the shape of X, {X.shape}",
-        f"shape {X_hat.shape}",
-    )
+    check_shape("psnr: X_hat", X_hat, *X.shape)
     check(X.size > 0, "psnr: X", "have pixels", f"shape {X.shape}")
     check_finite("psnr: X_hat and X", X_hat, X)
     check(peak > 0, "psnr: peak", "be positive", peak)
@@ -143,14 +141,9 @@ def posterior_mean(
         >>> posterior_mean(np.array([[0.5]]), X, 1.0).round(3).tolist()  # tanh(0.5)
         [[0.462]]
     """
-    check_matrix("posterior_mean: X", X, "have points as rows")
-    check(
-        X_noisy.ndim == X.ndim == 2 and X_noisy.shape[1] == X.shape[1],
-        "posterior_mean: X_noisy",
-        "have the columns of X",
-        f"shapes {X_noisy.shape} and {X.shape}",
-    )
-    check_finite("posterior_mean: X_noisy and X", X_noisy, X)
+    check_data("posterior_mean", X)
+    check_columns("posterior_mean: X_noisy", X_noisy, X.shape[1])
+    check_finite("posterior_mean: X_noisy", X_noisy)
     check(sigma > 0, "posterior_mean: sigma", "be positive", sigma)
     # of the square, |x~|^2 is the same for all i, and drops out; the rest is exact only
     # for numbers that are not large, so measure from the mean

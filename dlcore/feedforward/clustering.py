@@ -15,7 +15,14 @@ from jaxtyping import Float, Int
 from numpy import ndarray
 from numpy.random import Generator
 
-from dlcore.checks import check, check_finite, check_matrix, check_whole
+from dlcore.checks import (
+    check,
+    check_columns,
+    check_data,
+    check_finite,
+    check_matrix,
+    check_whole,
+)
 from dlcore.connectionism.neurons import MAX_BITS, all_inputs
 
 __all__ = ["Codebook", "binary_code", "kmeans", "nearest"]
@@ -55,12 +62,8 @@ def nearest(X: Float[ndarray, "s n"], words: Float[ndarray, "m n"]) -> Codebook:
         ([0, 0, 1, 1], 0.5)
     """
     X, words = _points("nearest", X), np.asarray(words, float)
-    check(
-        words.ndim == 2 and len(words) > 0 and words.shape[1] == X.shape[1],
-        "nearest: words",
-        f"be rows of {X.shape[1]} numbers",
-        f"shape {words.shape}",
-    )
+    check_matrix("nearest: words", words, "have codewords as rows")
+    check_columns("nearest: words", words, X.shape[1])
     check_finite("nearest: words", words)
     squares = _squares(X, words)
     labels = squares.argmin(axis=1)
@@ -136,10 +139,8 @@ def binary_code(
     X = _points("binary_code", X)
     check_whole("binary_code: starts", starts, 1)
     check_whole("binary_code: bits", bits, 1)
-    check(
-        bits < len(X), "binary_code: bits", f"be fewer than the {len(X)} points", bits
-    )
-    check(bits <= MAX_BITS, "binary_code: bits", f"be at most {MAX_BITS}", bits)
+    ok, must = bits < len(X), f"be fewer than the points, at most {MAX_BITS}"
+    check(ok and bits <= MAX_BITS, "binary_code: bits", must, bits)
     design = np.hstack([np.ones((2**bits, 1)), all_inputs(bits)])
 
     def best_corners(labels: Int[ndarray, "s"]) -> Float[ndarray, "m n"]:
@@ -181,9 +182,8 @@ def _settle(
 
 def _points(who: str, X: ndarray) -> Float[ndarray, "s n"]:
     """Return points as floats: the means of whole numbers are not whole."""
-    check_matrix(f"{who}: X", X, "have points as rows")
     X = np.asarray(X, float)
-    check_finite(f"{who}: X", X)
+    check_data(who, X)
     size = float(np.abs(X).max())
     check(size <= 1e150, f"{who}: X", "have squares that are finite", size)
     return X

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from dlcore.checks import check, check_columns, check_finite, check_matrix, check_whole
+from dlcore.checks import check, check_columns, check_data, check_whole
 
 __all__ = ["PCA", "pca"]
 
@@ -71,8 +71,7 @@ def pca(X: Float[ndarray, "s n"], k: int) -> PCA:
         >>> pca(X, 1).variances.round(3).tolist()  # 18/4 and 2/4
         [4.5, 0.5]
     """
-    check_matrix("pca: X", X, "have points as rows")
-    check_finite("pca: X", X)
+    check_data("pca", X)
     check_whole("pca: k", k, 1)
     s, n = X.shape
     check(k <= n, "pca: k", f"be at most the dimension {n}", k)

@@ -126,16 +126,19 @@ NET = mlp([2, 2], tanh, default_rng(0))
         (lambda: split(NET, 1), "leave one of the 1 layers; got 1"),
         (lambda: gaussian_noise(-1, default_rng(0)), "be at least 0; got -1"),
         (lambda: gaussian_noise(np.nan, default_rng(0)), "got nan"),
-        (lambda: psnr(ONE, ONE[0]), r"shape of X, \(2,\); got shape \(2, 2\)"),
+        (
+            lambda: psnr(ONE, ONE[0]),
+            r"X_hat must have the shape \(2,\); got shape \(2, 2\)",
+        ),
         (lambda: psnr(ONE[:0], ONE[:0]), r"have pixels; got shape \(0, 2\)"),
         (lambda: psnr(ONE * np.nan, ONE), "X_hat and X must be finite"),
         (lambda: posterior_mean(ONE, ONE[:0], 1), "X must have points as rows"),
-        (lambda: posterior_mean(ONE * np.nan, ONE, 1), "X_noisy and X must be finite"),
+        (lambda: posterior_mean(ONE * np.nan, ONE, 1), "X_noisy must be finite"),
         (lambda: psnr(ONE, ONE, 0), "peak must be positive; got 0"),
         (lambda: posterior_mean(ONE, ONE, 0), "sigma must be positive; got 0"),
         (
             lambda: posterior_mean(ONE, np.ones((2, 3)), 1),
-            r"columns of X; got shapes \(2, 2\) and \(2, 3\)",
+            r"X_noisy must have 3 columns; got shape \(2, 2\)",
         ),
     ],
 )
