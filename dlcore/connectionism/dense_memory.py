@@ -10,7 +10,7 @@ from jaxtyping import Float
 from numpy import ndarray
 from scipy.special import logsumexp, softmax
 
-from dlcore.checks import check, check_finite, check_whole
+from dlcore.checks import check, check_finite, check_positive, check_whole
 from dlcore.connectionism.hopfield import TIE, Relaxation, as_patterns, as_state
 from dlcore.connectionism.neurons import sign
 
@@ -154,14 +154,11 @@ def modern_update(
 def _check_modern(
     x: Float[ndarray, "*batch n"], X: Float[ndarray, "s n"], beta: float
 ) -> None:
-    check(
-        X.ndim == 2 and len(X) > 0 and x.shape[-1] == X.shape[1],
-        "modern memory: x and patterns",
-        "have the same width",
-        f"shapes {x.shape} and {X.shape}",
-    )
-    check_finite("modern memory: x and patterns", x, X)
-    check(0 < beta < np.inf, "modern memory: beta", "be positive and finite", beta)
+    what, got = "modern memory: x and patterns", f"shapes {x.shape} and {X.shape}"
+    ok = X.ndim == 2 and len(X) > 0 and x.shape[-1:] == X.shape[1:]
+    check(ok, what, "have the same width", got)
+    check_finite(what, x, X)
+    check_positive("modern memory: beta", beta)
 
 
 def _power(z: Float[ndarray, "*shape"], k: int) -> Float[ndarray, "*shape"]:

@@ -14,7 +14,7 @@ from scipy.optimize import brentq, minimize_scalar
 from scipy.special import erf, erfc
 from scipy.stats import binom
 
-from dlcore.checks import check, check_finite, check_matrix, check_whole
+from dlcore.checks import check, check_finite, check_matrix, check_shape, check_whole
 
 __all__ = [
     "TIE",
@@ -88,38 +88,21 @@ class Hopfield:
         self, W: Float[ndarray, "n n"], b: Float[ndarray, "n"] | None = None
     ) -> None:
         self.W = np.asarray(W, dtype=float)
-        check(
-            self.W.ndim == 2 and self.W.shape[0] == self.W.shape[1] > 0,
-            "Hopfield: W",
-            "be a square matrix",
-            f"shape {self.W.shape}",
-        )
+        what, shape = "Hopfield: W", self.W.shape
+        ok = len(shape) == 2 and shape[0] == shape[1] > 0
+        check(ok, what, "be a square matrix", f"shape {shape}")
         n = len(self.W)
         self.b = np.zeros(n) if b is None else np.asarray(b, dtype=float)
-        check(
-            self.b.shape == (n,),
-            "Hopfield: b",
-            f"have one number per unit ({n})",
-            f"shape {self.b.shape}",
-        )
+        check_shape("Hopfield: b", self.b, n)
         check_finite("Hopfield: W and b", self.W, self.b)
         size = float(np.abs(self.W).max())
         skew = np.abs(self.W - self.W.T)
         i, j = np.unravel_index(skew.argmax(), skew.shape)
-        check(
-            bool(skew[i, j] <= TIE * size),
-            "Hopfield: W",
-            "be symmetric",
-            f"W[{i}, {j}] = {self.W[i, j]:.4g} and W[{j}, {i}] = {self.W[j, i]:.4g}",
-            "Without symmetry there is no energy to descend.",
-        )
-        check(
-            not np.diag(self.W).any(),
-            "Hopfield: W",
-            "be zero on the diagonal",
-            f"largest entry {np.abs(np.diag(self.W)).max():.4g} there",
-            "A unit must not vote for itself: np.fill_diagonal(W, 0).",
-        )
+        got = f"W[{i}, {j}] = {self.W[i, j]:.4g} and W[{j}, {i}] = {self.W[j, i]:.4g}"
+        hint = "Without symmetry there is no energy to descend."
+        check(bool(skew[i, j] <= TIE * size), what, "be symmetric", got, hint)
+        own, hint = np.diag(self.W), "Use np.fill_diagonal(W, 0)."
+        check(not own.any(), what, "be zero on the diagonal", own, hint)
         self._tie = TIE * (np.abs(self.W).sum(axis=1) + np.abs(self.b))
 
     def energy(self, x: Float[ndarray, "*batch n"]) -> Float[ndarray, "*batch"]:
@@ -214,13 +197,8 @@ def projection(X: Float[ndarray, "s n"]) -> Float[ndarray, "n n"]:
     """
     X = as_patterns("projection", X)
     rank = int(np.linalg.matrix_rank(X))
-    check(
-        rank == len(X),
-        "projection: patterns",
-        "be linearly independent",
-        f"{len(X)} patterns of rank {rank}",
-        "Leave out repetitions and negatives.",
-    )
+    got = f"{len(X)} patterns of rank {rank}"
+    check(rank == len(X), "projection: patterns", "be linearly independent", got)
     W = X.T @ np.linalg.solve(X @ X.T, X)
     W = (W + W.T) / 2
     np.fill_diagonal(W, 0.0)
@@ -355,13 +333,8 @@ def _as_states(
     """Return the states as an array; refuse what is not ±1 or has not ``n`` units."""
     x = np.asarray(x, dtype=float)
     check(x.ndim > 0 and x.shape[-1] == n, what, f"have {n} units", f"shape {x.shape}")
-    check(
-        bool((np.abs(x) == 1).all()),
-        what,
-        "hold nothing but −1 and +1",
-        np.unique(x)[:5],
-        "For bits 0 and 1, pass 2 * x - 1; for grey values, compare with a threshold.",
-    )
+    ok, hint = bool((np.abs(x) == 1).all()), "For bits 0 and 1, pass 2 * x - 1."
+    check(ok, what, "hold nothing but −1 and +1", np.unique(x)[:5], hint)
     return x
 
 

@@ -243,12 +243,12 @@ def test_mean_field_overlap_solves_the_three_equations_of_the_theory():
         ),
         (
             lambda: Hopfield(np.eye(2)),
-            "W must be zero on the diagonal; got largest entry 1",
+            "W must be zero on the diagonal; got [1. 1.]. Use np.fill",
         ),
         (lambda: Hopfield(np.full((2, 2), np.nan)), "W and b must be finite"),
         (
             lambda: Hopfield(np.zeros((2, 2)), np.zeros(3)),
-            "b must have one number per unit (2)",
+            "b must have the shape (2,); got shape (3,)",
         ),
         (
             lambda: Hopfield(np.zeros((2, 2))).relax(np.array([0.0, 1.0])),
