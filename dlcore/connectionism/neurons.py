@@ -15,7 +15,7 @@ from jaxtyping import Float
 from numpy import ndarray
 from numpy.random import Generator
 
-from dlcore.checks import check, check_columns, check_finite
+from dlcore.checks import check, check_columns, check_finite, check_shape
 
 __all__ = [
     "MAX_BITS",
@@ -137,18 +137,12 @@ class Neuron:
     phi: Callable[[ndarray], ndarray] = identity
 
     def __post_init__(self) -> None:
-        check(
-            self.w.ndim == 1,
-            "Neuron: w",
-            "be one vector of weights",
-            f"shape {self.w.shape}",
-        )
+        check_shape("Neuron: w", self.w, None)
         check_finite("Neuron: w and b", self.w, self.b)
 
     def __call__(self, X: Float[ndarray, "s n"]) -> Float[ndarray, "s"]:
         """Return the answers to the rows of ``X``."""
-        must = f"have one column per weight ({len(self.w)})"
-        check_columns("Neuron: X", X, len(self.w), must)
+        check_columns("Neuron: X", X, len(self.w))
         return self.phi(X @ self.w + self.b)
 
 
@@ -262,18 +256,9 @@ def normal_form(
     """
     table = np.asarray(table)
     n = table.size.bit_length() - 1
-    check(
-        table.shape == (2**n,),
-        "normal_form: table",
-        "have 2**n entries",
-        f"shape {table.shape}",
-    )
-    check(
-        bool(np.isin(table, [0, 1]).all()),
-        "normal_form: table",
-        "hold only 0 and 1",
-        np.unique(table),
-    )
+    what, got = "normal_form: table", f"shape {table.shape}"
+    check(table.shape == (2**n,), what, "have 2**n entries", got)
+    _check_only(what, table, 0, 1)
     c = all_inputs(n)[table == 1]
     return 2 * c - 1, c.sum(axis=1)
 
@@ -284,24 +269,13 @@ def _check_bits(
     theta: float | Float[ndarray, "*units"],
     X: Float[ndarray, "s n"],
 ) -> None:
-    check(
-        bool(np.isin(w, [-1, 1]).all()),
-        f"{who}: w",
-        "hold only −1 and +1",
-        np.unique(w),
-        "For other weights, use Neuron.",
-    )
-    check(
-        bool(np.isin(X, [0, 1]).all()),
-        f"{who}: X",
-        "hold only the bits 0 and 1",
-        np.unique(X),
-    )
-    n = w.shape[-1]
-    check_columns(f"{who}: X", X, n, f"have one column per synapse ({n})")
-    check(
-        np.shape(theta) in ((), w.shape[:-1]) and not np.isnan(theta).any(),
-        f"{who}: theta",
-        "be one number for each unit",
-        theta,
-    )
+    _check_only(f"{who}: w", w, -1, 1, "For other weights, use Neuron.")
+    _check_only(f"{who}: X", X, 0, 1)
+    check_columns(f"{who}: X", X, w.shape[-1])
+    ok = np.shape(theta) in ((), w.shape[:-1]) and not np.isnan(theta).any()
+    check(ok, f"{who}: theta", "be one number for each unit", theta)
+
+
+def _check_only(what: str, x: ndarray, low: int, high: int, hint: str = "") -> None:
+    ok = bool(np.isin(x, [low, high]).all())
+    check(ok, what, f"hold only {low} and {high}", np.unique(x), hint)

@@ -67,20 +67,11 @@ def encode(
         [[-1.0, -1.0, 1.0], [1.0, -1.0, -1.0]]
     """
     _check_code("encode", code)
-    check(
-        classes.ndim == 1 and np.issubdtype(classes.dtype, np.integer),
-        "encode: classes",
-        "be a row of whole numbers",
-        f"{classes.dtype} of shape {classes.shape}",
-    )
-    outside = (classes < 0) | (classes >= len(code))
-    check(
-        not outside.any(),
-        "encode: classes",
-        f"lie between 0 and {len(code) - 1}",
-        np.unique(classes[outside]),
-        "The code has no word for it.",
-    )
+    what, got = "encode: classes", f"{classes.dtype} of shape {classes.shape}"
+    ok = classes.ndim == 1 and classes.dtype.kind in "iu"
+    check(ok, what, "be a row of whole numbers", got)
+    wrong = np.unique(classes[(classes < 0) | (classes >= len(code))])
+    check(len(wrong) == 0, what, f"lie between 0 and {len(code) - 1}", wrong)
     return code[classes]
 
 
@@ -149,27 +140,16 @@ def decode(
 
 def _check_code(who: str, code: Float[ndarray, "classes m"]) -> None:
     check_matrix(f"{who}: code", code, "have one row per class and one column per unit")
-    check(
-        bool(np.isin(code, [-1, 1]).all()),
-        f"{who}: code",
-        "hold −1 and +1",
-        np.unique(code),
-        "For bits 0 and 1, pass 2 * code - 1.",
-    )
-    words = len(np.unique(code, axis=0))
-    check(
-        words == len(code),
-        f"{who}: code",
-        "give each class its own word",
-        f"{words} words for {len(code)} classes",
-    )
+    ok, hint = bool(np.isin(code, [-1, 1]).all()), "For bits, pass 2 * code - 1."
+    check(ok, f"{who}: code", "hold −1 and +1", np.unique(code), hint)
+    words, classes = len(np.unique(code, axis=0)), len(code)
+    must, got = "give each class its own word", f"{words} words for {classes} classes"
+    check(words == classes, f"{who}: code", must, got)
 
 
 def _check_scores(
     who: str, Z: Float[ndarray, "s m"], code: Float[ndarray, "classes m"]
 ) -> None:
     _check_code(who, code)
-    m = code.shape[1]
-    must = f"have one score per unit ({m}) in each row"
-    check_columns(f"{who}: Z", Z, m, must)
+    check_columns(f"{who}: Z", Z, code.shape[1], hint="One score per unit.")
     check_finite(f"{who}: Z", Z)

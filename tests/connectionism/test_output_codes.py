@@ -115,7 +115,7 @@ I = np.eye(2)
 REFUSALS = [
     (
         lambda: encode(np.array([0, 2]), one_hot(2)),
-        r"classes must lie between 0 and 1; got \[2\]. The code has no word",
+        r"classes must lie between 0 and 1; got \[2\]\.",
     ),
     (lambda: encode(np.array([-1]), one_hot(2)), r"between 0 and 1; got \[-1\]"),
     (
@@ -126,11 +126,11 @@ REFUSALS = [
         lambda: decode(I, np.ones((3, 2))),
         r"code must give each class its own word; got 1 words for 3 classes",
     ),
+    (lambda: read(I, one_hot(3)), r"read: Z must have 3 columns; got shape \(2, 2\)"),
     (
-        lambda: read(I, one_hot(3)),
-        r"read: Z must have one score per unit \(3\) in each row; got shape \(2, 2\)",
+        lambda: decode(I[0], one_hot(2)),
+        r"Z must have 2 columns; got shape \(2,\). One score",
     ),
-    (lambda: decode(I[0], one_hot(2)), r"in each row; got shape \(2,\)"),
     (
         lambda: encode(np.array([0.0]), one_hot(2)),
         r"be a row of whole numbers; got float64 of shape \(1,\)",
