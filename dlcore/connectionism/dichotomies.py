@@ -21,7 +21,7 @@ from jaxtyping import Bool, Float
 from numpy import ndarray
 from numpy.random import Generator
 
-from dlcore.checks import check, check_finite, check_matrix, check_whole
+from dlcore.checks import check, check_data, check_whole
 from dlcore.connectionism.perceptron import closest_point
 
 __all__ = [
@@ -90,13 +90,9 @@ def in_general_position(X: Float[ndarray, "s n"]) -> bool:
     """
     U = _directions("in_general_position", X)
     k = min(X.shape)
-    check(
-        comb(len(X), k) <= _MAX_SUBSETS,
-        f"in_general_position: subsets of {k} points",
-        f"number at most {_MAX_SUBSETS:,}",
-        f"{comb(len(X), k):,}",
-        "Take fewer points.",
-    )
+    count, must = comb(len(X), k), f"number at most {_MAX_SUBSETS:,}"
+    what = f"in_general_position: subsets of {k} points"
+    check(count <= _MAX_SUBSETS, what, must, f"{count:,}", "Take fewer points.")
     return all(
         np.linalg.svd(U[list(chosen)], compute_uv=False)[-1] > DEPENDENT
         for chosen in combinations(range(len(X)), k)
@@ -135,13 +131,9 @@ def dichotomies(X: Float[ndarray, "s n"]) -> Float[ndarray, "count s"]:
     """
     U = _directions("dichotomies", X)
     s, rank = len(U), int((np.linalg.svd(U)[1] > DEPENDENT).sum())
-    check(
-        cover_count(s, rank) <= _MAX_DICHOTOMIES,
-        "dichotomies: X",
-        f"have at most {_MAX_DICHOTOMIES:,} dichotomies",
-        f"up to {cover_count(s, rank):,} for {s} points of rank {rank}",
-        "Use cover_count, or coin_fraction to sample them.",
-    )
+    count, must = cover_count(s, rank), f"have at most {_MAX_DICHOTOMIES:,} dichotomies"
+    got = f"up to {count:,} for {s} points of rank {rank}"
+    check(count <= _MAX_DICHOTOMIES, "dichotomies: X", must, got, "Use coin_fraction.")
     if not U.any(axis=1).all():
         return np.empty((0, s))
     found = [(np.ones(1), U[0])]
@@ -198,13 +190,9 @@ def _witness(who: str, Z: Float[ndarray, "s n"]) -> Float[ndarray, "n"] | None:
         stretch = np.eye(len(w)) + (1 / margin - 1) * np.outer(w, w)
         w = stretch @ _closest(Z @ stretch)[1]
         w = w / np.linalg.norm(w)
-    check(
-        bool((Z @ w).min() > DEPENDENT / 2) and margin > DEPENDENT,
-        f"{who}: X",
-        f"have dependent points, or labellings with a margin above {DEPENDENT:.0e}",
-        f"{margin:.1e}",
-        "Move the points a little, or make the dependency exact.",
-    )
+    ok = bool((Z @ w).min() > DEPENDENT / 2) and margin > DEPENDENT
+    must = f"have dependent points, or margins above {DEPENDENT:.0e}"
+    check(ok, f"{who}: X", must, f"{margin:.1e}", "Move the points a little.")
     return w
 
 
@@ -217,8 +205,7 @@ def _closest(Z: Float[ndarray, "s n"]) -> tuple[float, Float[ndarray, "n"]]:
 
 def _directions(who: str, X: Float[ndarray, "s n"]) -> Float[ndarray, "s n"]:
     """Return the points scaled to length 1; zero stays zero."""
-    check_matrix(f"{who}: X", X, "have points as rows")
-    check_finite(f"{who}: X", X)
+    check_data(who, X)
     size = np.abs(X).max(axis=1, keepdims=True)
     X = X / np.where(size == 0, 1.0, size)  # so that no square overflows
     length = np.linalg.norm(X, axis=1, keepdims=True)

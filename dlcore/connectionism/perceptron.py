@@ -18,7 +18,7 @@ from numpy import ndarray
 from numpy.random import Generator
 from scipy.optimize import linprog, nnls
 
-from dlcore.checks import check, check_finite
+from dlcore.checks import check, check_data
 from dlcore.connectionism.neurons import sign
 
 __all__ = [
@@ -196,12 +196,8 @@ def fit(
     check(order is None or rng is None, "fit: order", "not come with rng", "both")
     check(max_updates >= 1, "fit: max_updates", "be at least 1", max_updates)
     visit = np.arange(len(Z)) if order is None else np.asarray(order)
-    check(
-        np.array_equal(np.sort(visit), np.arange(len(Z))),
-        "fit: order",
-        f"hold each of the {len(Z)} points once",
-        visit,
-    )
+    ok = np.array_equal(np.sort(visit), np.arange(len(Z)))
+    check(ok, "fit: order", f"hold each of the {len(Z)} points once", visit)
     ordered, w = Z[visit], np.zeros(Z.shape[1])
     looked, converged, cycle = 0, False, None
     mistakes: list[int] = []
@@ -342,13 +338,7 @@ def novikoff_bound(
     Z = signed_points(X, y, bias=b is not None)
     v = w if b is None else np.append(w, b)
     gamma = float((Z @ v).min()) / _length("novikoff_bound", v)
-    check(
-        gamma > 0,
-        "novikoff_bound: w",
-        "separate the data",
-        f"margin {gamma:.3g}",
-        "Take it from separate or max_margin.",
-    )
+    check(gamma > 0, "novikoff_bound: w", "separate the data", f"margin {gamma:.3g}")
     return float((Z**2).sum(axis=1).max()) / gamma**2
 
 
@@ -386,7 +376,7 @@ def separate(
     )
     if v is None or (Z @ v).min() <= 0:
         return None
-    w, b = _split(v, bias)
+    w, b = (v[:-1], float(v[-1])) if bias else (v, 0.0)
     return w / scale, b - float(w @ shift) / scale
 
 
@@ -451,30 +441,18 @@ def max_margin(
     Z = signed_points(X, y, bias=False)
     if bias:
         plus, minus = Z[y > 0], -Z[y < 0]
-        check(
-            len(plus) > 0 and len(minus) > 0,
-            "max_margin: y",
-            "have both labels",
-            f"{len(plus)} positive and {len(minus)} negative",
-        )
-        check(
-            len(plus) * len(minus) * X.shape[1] <= _MAX_NUMBERS,
-            "max_margin: coordinates of all pairs",
-            f"number at most {_MAX_NUMBERS:,}",
-            f"{len(plus) * len(minus) * X.shape[1]:,}",
-            "Use a solver for support vector machines.",
-        )
+        got = f"{len(plus)} positive and {len(minus)} negative"
+        check(0 < len(plus) < len(y), "max_margin: y", "have both labels", got)
+        size, most = len(plus) * len(minus) * X.shape[1], f"at most {_MAX_NUMBERS:,}"
+        what, hint = "max_margin: coordinates of all pairs", "Use an SVM solver."
+        check(size <= _MAX_NUMBERS, what, f"number {most}", f"{size:,}", hint)
         Z = (plus[:, None] - minus[None]).reshape(-1, X.shape[1])
     Z = Z / (np.abs(Z).max() or 1.0)  # nnls has absolute tolerances
     closest = closest_point(Z)
     length, scale = np.linalg.norm(closest), np.linalg.norm(Z, axis=1).max()
-    check(
-        bool(length > 1e-6 * scale and (Z @ closest).min() > 0),
-        "max_margin: data",
-        "be linearly separable, with a margin above 1e-6 of their size",
-        f"{length:.1e}",
-        "certificate() returns the proof.",
-    )
+    ok = bool(length > 1e-6 * scale and (Z @ closest).min() > 0)
+    must = "be linearly separable, with a margin above 1e-6 of their size"
+    check(ok, "max_margin: data", must, f"{length:.1e}", "See certificate().")
     w = closest / length
     b = -((plus @ w).min() + (minus @ w).max()) / 2 if bias else 0.0
     return w, float(b)
@@ -550,16 +528,9 @@ def signed_points(
 
 
 def _check_data(X: Float[ndarray, "s n"], y: Float[ndarray, "s"]) -> None:
-    check(len(X) > 0, "X", "have at least one point", f"shape {X.shape}")
-    check(len(X) == len(y), "y", f"have one label per point ({len(X)})", len(y))
-    check(
-        bool(np.isin(y, [-1, 1]).all()),
-        "y",
-        "be coded as −1 and +1",
-        np.unique(y),
-        "For labels 0 and 1, pass 2 * y - 1.",
-    )
-    check_finite("X", X)
+    check_data("perceptron", X, y)
+    ok, hint = bool(np.isin(y, [-1, 1]).all()), "For labels 0 and 1, pass 2 * y - 1."
+    check(ok, "perceptron: y", "be coded as −1 and +1", np.unique(y), hint)
 
 
 def _framed(
@@ -589,10 +560,6 @@ def _feasible(
         if found.status in (0, 2):
             return found.x if found.success else None
     raise ValueError(f"{who}: linprog must decide; got {found.message}")
-
-
-def _split(v: Float[ndarray, "m"], bias: bool) -> tuple[Float[ndarray, "n"], float]:
-    return (v[:-1], float(v[-1])) if bias else (v, 0.0)
 
 
 def _length(who: str, w: Float[ndarray, "n"]) -> float:
