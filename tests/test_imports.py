@@ -84,7 +84,7 @@ def test_tests_lie_where_their_modules_do():
     """A test of a module of a chapter is in the folder of that name."""
     folders = {p.name for p in (ROOT / "dlcore").iterdir() if p.is_dir()}
     for folder in folders - {"__pycache__"}:
-        names = {p.stem for p in (ROOT / "dlcore" / folder).glob("*.py")}
+        names = {p.stem for p in (ROOT / "dlcore" / folder).glob("[!_]*")}
         tests = {p.stem for p in (ROOT / "tests" / folder).glob("test_*.py")}
         stray = {t for t in tests if t.removeprefix("test_") not in names}
         assert stray <= {"test_data", "test_assignment_checks"}, stray

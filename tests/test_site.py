@@ -9,7 +9,6 @@ last of them see what it asked for and complained about while the others used it
 import io
 import json
 import re
-import shutil
 from collections import defaultdict
 from functools import cache, partial
 from html import unescape
@@ -20,20 +19,18 @@ from threading import Thread
 from urllib.parse import unquote, urlsplit
 
 import nbformat
+import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from book_api import modules, own
+from browser import CHROMIUM, FLAGS
 from PIL import Image, ImageChops, ImageFilter
 from playwright.sync_api import expect, sync_playwright
 
+from dlcore.connectionism import perceptron
+
 ROOT = Path(__file__).resolve().parents[1]
 SITE = ROOT / "_build" / "html"
-NAMES = ["chromium", "chromium-browser", "google-chrome"]
-CHROMIUM = next(filter(None, map(shutil.which, NAMES)), None)
-FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic"]
-FLAGS += ["--no-first-run", "--disable-background-networking"]
-FLAGS += ["--disable-component-update", "--disable-sync"]
-FLAGS += ["--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"]
 
 pytestmark = pytest.mark.skipif(
     CHROMIUM is None,
@@ -53,6 +50,7 @@ THEMES = ["light", "dark"]
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 ARTICLE = ".bd-article, .bd-search-container"
 PICTURE = ".explore-window > :is(img, canvas)"
+MAX_LIVE = 250_000  # bytes of a live figure's page
 SHEETS = 4  # decoded at a time; each takes up to 80 MB of a phone
 
 # Typeset the mathematics and, at once, open what is folded: it obeys the same laws.
@@ -292,6 +290,7 @@ def visiting(names, served=()):
 
 everywhere = visiting([*PAGES, SEARCH], ["index.html", SEARCH, LEDGER, NOTEBOOKS[0]])
 notebooks = visiting(NOTEBOOKS)
+live = visiting([page for page in PAGES if "data-live=" in (SITE / page).read_text()])
 themes = pytest.mark.parametrize("theme", THEMES)
 
 
@@ -472,6 +471,121 @@ def test_play_plays_and_pauses(visit):
         assert described(image) != alt, f"{visit}: 'Play' draws nothing"
         figure.locator("input").press("Home")
         expect(button, f"{visit}: a key does not stop it").to_have_text("Play")
+
+
+@visiting([MOVABLE])
+def test_a_picture_can_be_dragged_and_the_address_keeps_what_it_shows(visit):
+    figure = visit.page.locator(".explore[data-name=tug_of_war]")
+    window, slider = figure.locator(".explore-window"), figure.locator("input").first
+    slider.press("Home")
+    expect(figure.locator("canvas")).to_be_visible(timeout=30_000)
+    box = window.bounding_box()
+    x, y = box["x"] + box["width"] / 4, box["y"] + box["height"] / 2
+    visit.page.mouse.move(x, y)
+    visit.page.mouse.down()
+    visit.page.mouse.move(x + box["width"] / 2, y, steps=5)
+    visit.page.mouse.up()
+    dragged = slider.input_value()
+    assert int(dragged) > 2, f"{visit}: the slider is at {dragged} after a drag"
+    visit.page.wait_for_url(re.compile("#tug_of_war="))
+    linked = visit.page.url
+    slider.press("Home")
+    visit.page.wait_for_url(lambda url: url != linked)
+    visit.page.evaluate("(url) => { location.href = url; }", linked)
+    expect(slider).to_have_value(dragged)
+
+
+@live
+def test_live_figures_start_when_a_reader_comes_near(visit):
+    for figure in visit.page.locator("[data-live]").all():
+        figure.scroll_into_view_if_needed()
+        name = figure.get_attribute("data-live")
+        said = f"{visit}: {name} does not start. See book/_static/live.js"
+        expect(figure, said).to_have_attribute("data-ready", "", timeout=10_000)
+        assert not figure.locator(".live-here > img").count(), said
+        weight = len(figure.inner_html())
+        assert weight < MAX_LIVE, f"{visit}: {name} weighs {weight:,} bytes"
+
+
+def stored(figure):
+    """Return the points and labels that a live figure starts with."""
+    text = figure.locator("script[type='application/json']").text_content()
+    data = json.loads(text)["data"]
+    return np.array(data["X"]), np.array(data["y"])
+
+
+@visiting([MOVABLE, "book/index.html"])
+def test_the_perceptron_of_the_page_learns_as_that_of_dlcore(visit):
+    figure = visit.page.locator("[data-live=learning]")
+    here, step = figure.locator(".live"), figure.get_by_role("button", name="One step")
+    figure.get_by_role("button", name="From zero").click()
+    history = perceptron.fit(*stored(figure))
+    for t in range(1, history.updates + 1):
+        step.press("Enter")
+        expect(here).to_have_attribute("data-updates", str(t))
+        answers = perceptron.predict(history.w[t], history.b[t], stored(figure)[0])
+        wrong = int((answers != stored(figure)[1]).sum())
+        expect(here).to_have_attribute("data-wrong", str(wrong))
+    step.press("Enter")
+    expect(here).to_have_attribute("data-updates", str(history.updates))
+
+
+@visiting([MOVABLE])
+def test_an_edge_can_be_typed_dragged_and_linked_to(visit):
+    figure = visit.page.locator("[data-live=boundary]")
+    here, (angle, bias) = figure.locator(".live"), figure.locator("[type=number]").all()
+    X, y = stored(figure)
+    angle.fill("57.2")
+    bias.fill("-0.18")
+    w = np.array([np.cos(np.radians(57.2)), np.sin(np.radians(57.2))])
+    margin = float(here.get_attribute("data-margin"))
+    assert margin == pytest.approx(perceptron.margin(w, -0.18, X, y), abs=1e-9)
+    best = perceptron.margin(*perceptron.max_margin(X, y), X, y)
+    assert margin > best - 0.005, (
+        f"{visit}: the best margin, {best:.3f}, is not reached"
+    )
+    visit.page.wait_for_url(re.compile("#boundary="))
+    linked = visit.page.url
+    figure.locator(".live-handle").press("ArrowLeft")
+    expect(angle).to_have_value("58.2")
+    box = figure.locator(".live-handle").bounding_box()
+    visit.page.mouse.move(box["x"] + 5, box["y"] + 5)
+    visit.page.mouse.down()
+    visit.page.mouse.move(box["x"] + 60, box["y"] + 40, steps=4)
+    visit.page.mouse.up()
+    assert float(angle.input_value()) < 57.2, f"{visit}: the edge does not turn"
+    visit.page.wait_for_url(lambda url: url != linked)
+    visit.page.evaluate("(url) => { location.href = url; }", linked)
+    expect(figure.locator("[type=number]").first).to_have_value("57.2")
+
+
+@visiting(["book/index.html"])
+def test_points_can_be_clicked_turned_moved_and_taken_away(visit):
+    figure = visit.page.locator("[data-live=learning]")
+    points = figure.locator(".live-point")
+    count, plane = points.count(), figure.locator(".live-ground")
+    plane.click(position={"x": 30, "y": 30})
+    expect(points).to_have_count(count + 1)
+    new = points.last
+    expect(new).to_have_attribute("aria-label", re.compile("blue disc"))
+    where = new.get_attribute("aria-label")
+    new.press("ArrowRight")
+    expect(new).not_to_have_attribute("aria-label", where)
+    new.press("Space")
+    expect(points.last).to_have_attribute("aria-label", re.compile("orange square"))
+    points.last.click()
+    expect(points.last).to_have_attribute("aria-label", re.compile("blue disc"))
+    points.last.press("Delete")
+    expect(points).to_have_count(count)
+    figure.get_by_role("button", name="Make it impossible").click()
+    expect(points).to_have_count(4)
+    expect(figure.locator(".live-cross")).to_be_visible()
+    figure.get_by_role("button", name="eight hidden units").click()
+    figure.get_by_role("button", name="Learn").click()
+    expect(figure.locator(".live")).to_have_attribute("data-wrong", "0", timeout=30_000)
+    figure.get_by_role("button", name="one unit").click()
+    figure.get_by_role("button", name="Our points").click()
+    expect(points).to_have_count(count)
 
 
 def axe(visit, selector, rules):

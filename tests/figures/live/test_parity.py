@@ -7,20 +7,13 @@ from itertools import islice, pairwise
 import numpy as np
 import pytest
 import torch
-from browser import CHROMIUM, FLAGS
-from playwright.sync_api import Error, sync_playwright
+from playwright.sync_api import Error
 from torch.nn import functional as F
 
 from dlcore.figures.live import as_script, quantised
 from dlcore.optimization import optimizers
 from dlcore.recurrence.recurrent import GRU, LSTM, RNN
 from dlcore.transformers.attention import attend, causal_mask
-
-pytestmark = pytest.mark.skipif(
-    CHROMIUM is None,
-    reason="No Chromium on this machine: the pages' arithmetic was not tested. "
-    "On Debian: apt-get install chromium",
-)
 
 # Typed arrays become lists, beside their names: f32 for Float32Array.
 PLAIN = """globalThis.plain = (value) => {
@@ -34,14 +27,10 @@ PLAIN = """globalThis.plain = (value) => {
 
 
 @pytest.fixture(scope="module")
-def page():
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        page = browser.new_page()
-        for script in (PLAIN, as_script("tensors"), as_script("learn")):
-            page.add_script_tag(content=script)
-        yield page
-        browser.close()
+def page(blank):
+    for script in (PLAIN, as_script("tensors"), as_script("learn")):
+        blank.add_script_tag(content=script)
+    return blank
 
 
 def floats(a):
