@@ -72,7 +72,7 @@ def html(description: dict[str, Any], sheet: Sheet, beside: str) -> str:
     }
     script = json.dumps(about).replace("<", "\\u003c")  # no text ends it
     return (
-        f'<div class="explore"><div class="explore-window">'
+        f'<div class="explore" data-name="{name}"><div class="explore-window">'
         f'<img src="{beside}/{name}{STILL}" '
         f"width={round(width / FRAME_SCALE)} height={round(height / FRAME_SCALE)} "
         f'alt="{escape(alternative(description))}"></div>'

@@ -23,7 +23,9 @@ from dlcore.figures.live import LIVE, as_script, figures, stylesheet
 HOLDER = "(window.liveFigures ??= {})"
 
 
-def stored(notebook: NotebookNode) -> Iterator[tuple[dict[str, Any], NotebookNode]]:
+def stored(
+    notebook: NotebookNode,
+) -> Iterator[tuple[dict[str, Any], NotebookNode]]:
     """Yield what is said of the live figures, and all that their outputs show."""
     for cell in notebook.cells:
         for output in cell.get("outputs", []):
@@ -74,7 +76,9 @@ class LiveDirective(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         """Show the figure that the notebook stores under the name."""
         page, _, name = self.arguments[0].partition("#")
-        path = Path(self.env.doc2path(self.env.docname)).parent / f"{page}.ipynb"
+        path = (
+            Path(self.env.doc2path(self.env.docname)).parent / f"{page}.ipynb"
+        )
         self.env.note_dependency(str(path))
         for description, data in stored(nbformat.read(path, as_version=4)):
             if description["name"] == name:

@@ -14,11 +14,45 @@ class Explore {
     const box = figure.querySelector(".explore-controls");
     for (const sign of ["pointerenter", "focusin"])
       box.addEventListener(sign, () => this.decode());
-    box.addEventListener("input", () => this.show());
+    box.addEventListener("input", () => {
+      this.show();
+      address.write(figure.dataset.name, this.said());
+    });
+    this.setUpScrub();
     this.button = figure.querySelector("button");
     if (this.button) this.setUpPlay();
     // A browser that restores the form on reload keeps picture and controls together.
     addEventListener("pageshow", () => this.choice() !== this.first && this.show());
+    if (address.read(figure.dataset.name)) {
+      this.recall();
+      figure.scrollIntoView();
+    }
+    address.follow(figure.dataset.name, () => this.recall());
+  }
+
+  // What the controls say, by their labels.
+  said() {
+    return Object.fromEntries(this.controls.map((c) => [this.label(c), this.text(c)]));
+  }
+
+  // Set the controls to what the address says; what it does not know stays.
+  recall() {
+    for (const [label, text] of Object.entries(address.read(this.figure.dataset.name))) {
+      const control = this.controls.find((c) => this.label(c) === label);
+      const at = control ? this.texts(control).indexOf(text) : -1;
+      if (at >= 0) control.value = at;
+    }
+    this.show();
+  }
+
+  label(control) {
+    return control.labels[0].firstChild.textContent;
+  }
+
+  texts(control) {
+    return control.options
+      ? [...control.options].map((option) => option.text)
+      : JSON.parse(control.dataset.texts);
   }
 
   // The number of the frame that the controls ask for; the last control moves fastest.
@@ -28,9 +62,7 @@ class Explore {
   }
 
   text(control) {
-    return control.selectedOptions
-      ? control.selectedOptions[0].text
-      : JSON.parse(control.dataset.texts)[control.value];
+    return this.texts(control)[control.value];
   }
 
   show() {
@@ -40,7 +72,7 @@ class Explore {
         control.nextElementSibling.textContent = text;
         control.setAttribute("aria-valuetext", text);
       }
-      return `${control.labels[0].firstChild.textContent} = ${text}`;
+      return `${this.label(control)} = ${text}`;
     });
     this.alt = `${this.about} (${said.join(", ")})`;
     return this.decode().then(() => this.paint());
@@ -85,6 +117,31 @@ class Explore {
     this.bitmap = this.decoding = null;
     delete this.figure.dataset.ready;
     Explore.farOutOfSight.unobserve(this.figure);
+  }
+
+  // Drag the picture sideways to move the slider that was moved last, or the first one.
+  setUpScrub() {
+    const sliders = this.controls.filter((control) => control.type === "range");
+    if (!sliders.length) return;
+    let slider = sliders[0], from = null;
+    for (const s of sliders) s.addEventListener("input", () => { slider = s; });
+    this.window.classList.add("explore-scrub");
+    this.window.addEventListener("pointerdown", (event) => {
+      event.preventDefault(); // a browser would drag the still
+      this.decode();
+      this.window.setPointerCapture(event.pointerId);
+      from = { x: event.clientX, value: Number(slider.value) };
+    });
+    this.window.addEventListener("pointermove", (event) => {
+      if (!from) return;
+      const share = (event.clientX - from.x) / (0.8 * this.window.clientWidth);
+      const value = String(Math.round(from.value + share * slider.max));
+      const before = slider.value;
+      slider.value = value;
+      if (slider.value !== before) slider.dispatchEvent(new Event("input", { bubbles: true }));
+    });
+    for (const end of ["pointerup", "pointercancel"])
+      this.window.addEventListener(end, () => { from = null; });
   }
 
   setUpPlay() {

@@ -1,7 +1,6 @@
 // Live figures on a page: what a kernel is to a widget, an object is here.
 //
-// A figure starts when a reader comes near. The address keeps what was done with it, so that
-// a link shows the same: #name={"angle":57.2}
+// A figure starts when a reader comes near; the address keeps what was done with it.
 
 class Model {
   #values;
@@ -30,37 +29,19 @@ class Model {
   }
 }
 
-// What the address says of a figure, if it does.
-function addressed(name) {
-  const [, who, what] = location.hash.match(/^#([\w-]+)=(.*)$/) ?? [];
-  if (who !== name) return null;
-  try {
-    return JSON.parse(decodeURIComponent(what));
-  } catch {
-    return null;
-  }
-}
-
 function start(figure) {
   const stored = JSON.parse(figure.querySelector("script").textContent);
   const { name, about, data } = stored;
-  let timer = 0, own = "";
-  const remember = (state) => {
-    clearTimeout(timer);
-    timer = setTimeout(() => {
-      own = `#${name}=${encodeURIComponent(JSON.stringify(state))}`;
-      history.replaceState(null, "", own);
-    }, 300);
-  };
   const show = () => {
-    const model = new Model({ data, about, state: addressed(name) ?? {} }, remember);
+    const remember = (state) => address.write(name, state);
+    const model = new Model({ data, about, state: address.read(name) ?? {} }, remember);
     const el = document.createElement("div");
     window.liveFigures[stored.figure].render({ model, el });
     figure.querySelector(".live-here").replaceChildren(el);
     figure.dataset.ready = "";
   };
   show();
-  addEventListener("hashchange", () => location.hash !== own && addressed(name) && show());
+  address.follow(name, show);
 }
 
 const near = new IntersectionObserver(
@@ -78,6 +59,6 @@ const near = new IntersectionObserver(
 addEventListener("DOMContentLoaded", () => {
   for (const figure of document.querySelectorAll("[data-live]")) {
     near.observe(figure);
-    if (addressed(figure.dataset.live)) figure.scrollIntoView();
+    if (address.read(figure.dataset.live)) figure.scrollIntoView();
   }
 });
