@@ -303,7 +303,8 @@ def diagonalize(
     check_shape("diagonalize: B", B, N, None)
     check_shape("diagonalize: C", C, None, N)
     values, S = torch.linalg.eig(A)
-    condition, limit = (float(torch.linalg.cond(S)), torch.finfo(A.dtype).eps ** -0.5)
+    condition, limit = float(torch.linalg.cond(S)), torch.finfo(A.dtype).eps ** -0.5
     rule = f"have eigenvectors of a condition number below {limit:.0e}"
-    check(condition < limit, "diagonalize: A", rule, f"{condition:.0e}")
+    hint = "It is defective, or nearly so."
+    check(condition < limit, "diagonalize: A", rule, f"{condition:.0e}", hint)
     return values, torch.linalg.solve(S, B.to(S.dtype)), C.to(S.dtype) @ S
