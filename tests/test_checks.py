@@ -2,8 +2,18 @@ from math import inf, nan
 
 import numpy as np
 import pytest
+import torch
 
-from dlcore.checks import check_between, check_one_of, check_positive, check_shape
+from dlcore.checks import (
+    check_between,
+    check_columns,
+    check_data,
+    check_matrix,
+    check_one_of,
+    check_positive,
+    check_shape,
+    check_sizes,
+)
 
 
 @pytest.mark.parametrize("value", [0, -1, inf, nan, "1", None, 1j])
@@ -59,3 +69,26 @@ def test_shape():
         check_shape("f: x", np.zeros((3, 2)), None, 4, hint="Why.")
     with pytest.raises(ValueError, match=r"have the shape \(2,\); got shape \(2, 1\)"):
         check_shape("f: x", np.zeros((2, 1)), 2)
+
+
+@pytest.mark.parametrize("zeros", [np.zeros, torch.zeros])
+def test_matrices_are_arrays_or_tensors(zeros):
+    check_matrix("f: X", zeros((3, 2)), "have points as rows")
+    check_columns("f: X", zeros((3, 2)), 2)
+    check_data("f", zeros((3, 2)), zeros(3))
+    for shape in [(3,), (0, 2), (3, 0), (1, 1, 1)]:
+        with pytest.raises(ValueError, match="f: X must have points as rows") as error:
+            check_matrix("f: X", zeros(shape), "have points as rows")
+        assert str(error.value).endswith(f"; got shape {shape}.")
+    with pytest.raises(ValueError, match=r"have 4 columns; got shape \(3, 2\)"):
+        check_columns("f: X", zeros((3, 2)), 4)
+    with pytest.raises(ValueError, match=r"each of the 3 rows of X; got shape \(2,\)"):
+        check_data("f", zeros((3, 2)), zeros(2))
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_sizes_are_whole_and_named():
+    check_sizes("f", n=1, m=np.int64(2))
+    for bad in [0, -1, 2.0, "2", None]:
+        with pytest.raises(ValueError, match="f: m must be a whole number from 1 on"):
+            check_sizes("f", n=1, m=bad)

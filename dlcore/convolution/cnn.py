@@ -14,7 +14,7 @@ from typing import NamedTuple
 from jaxtyping import Float
 
 from dlcore._torch import Generator, Tensor, nn, torch
-from dlcore.checks import check, check_one_of, check_whole
+from dlcore.checks import check, check_one_of, check_sizes, check_whole
 from dlcore.convolution.conv import Conv2d, he_normal, receptive_field
 from dlcore.convolution.pooling import MaxPool2d
 
@@ -52,8 +52,7 @@ def he_linear(
         >>> round(layer.weight.var().item() * 100_000, 1)
         2.0
     """
-    check_whole("he_linear: inputs", inputs, 1)
-    check_whole("he_linear: outputs", outputs, 1)
+    check_sizes("he_linear", inputs=inputs, outputs=outputs)
     layer = nn.Linear(inputs, outputs)
     layer.weight = nn.Parameter(he_normal(outputs, inputs, generator=generator))
     nn.init.zeros_(layer.bias)

@@ -12,7 +12,7 @@ from jaxtyping import Float
 
 from dlcore._torch import Generator, Tensor, nn, torch
 from dlcore._torch import functional as F
-from dlcore.checks import check, check_shape, check_whole
+from dlcore.checks import check, check_shape, check_sizes, check_whole
 
 __all__ = [
     "Conv2d",
@@ -45,8 +45,7 @@ def out_size(
         (24, 14)
     """
     _check_sizes("out_size", stride, padding, dilation)
-    check_whole("out_size: n", n, 1)
-    check_whole("out_size: k", k, 1)
+    check_sizes("out_size", n=n, k=k)
     n, k, stride, padding, dilation = map(int, (n, k, stride, padding, dilation))
     spread = dilation * (k - 1) + 1
     rule = f"fit into the padded length {n} + 2·{padding} = {n + 2 * padding}"
@@ -183,10 +182,8 @@ class Conv2d(nn.Module):
         generator: Generator | None = None,
     ) -> None:
         super().__init__()
-        for name, value in (("inputs", inputs), ("outputs", outputs), ("k", k)):
-            check_whole(f"Conv2d: {name}", value, 1)
+        check_sizes("Conv2d", inputs=inputs, outputs=outputs, k=k, groups=groups)
         _check_sizes("Conv2d", stride, padding, dilation)
-        check_whole("Conv2d: groups", groups, 1)
         ok = inputs % groups == outputs % groups == 0
         check(ok, "Conv2d: groups", f"divide the channels {inputs} → {outputs}", groups)
         self.kernel_size, self.stride, self.padding = k, stride, padding

@@ -27,6 +27,7 @@ from dlcore.checks import (
     check_matrix,
     check_one_of,
     check_positive,
+    check_sizes,
     check_whole,
     refusing,
 )
@@ -68,8 +69,7 @@ def output_size(n: int, m: int, mode: str = "full") -> int:
         >>> [output_size(5, 3, mode) for mode in MODES]
         [7, 5, 3, 5]
     """
-    check_whole("output_size: n", n, 1)
-    check_whole("output_size: m", m, 1)
+    check_sizes("output_size", n=n, m=m)
     check_one_of("output_size: mode", mode, MODES)
     ok, rule = mode != "valid" or m <= n, f"fit into the {n} places"
     check(ok, "output_size: a valid kernel", rule, f"length {m}")

@@ -3,7 +3,7 @@
 from jaxtyping import Float
 
 from dlcore._torch import Tensor, nn
-from dlcore.checks import check, check_whole
+from dlcore.checks import check, check_sizes, check_whole
 from dlcore.convolution.conv import check_pictures
 
 __all__ = ["AvgPool2d", "MaxPool2d", "avg_pool2d", "max_pool2d", "windows"]
@@ -25,8 +25,7 @@ def windows(
         [[0.0, 1.0, 4.0, 5.0], [2.0, 3.0, 6.0, 7.0]]
     """
     stride = size if stride is None else stride
-    check_whole("windows: size", size, 1)
-    check_whole("windows: stride", stride, 1)
+    check_sizes("windows", size=size, stride=stride)
     check_pictures("windows: x", x)
     rows, columns = x.shape[2:]
     rule = f"fit into the picture, {rows} × {columns}"

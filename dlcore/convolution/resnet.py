@@ -10,7 +10,7 @@ from math import prod
 from jaxtyping import Float
 
 from dlcore._torch import Generator, Tensor, nn, torch
-from dlcore.checks import check, check_shape, check_whole
+from dlcore.checks import check, check_shape, check_sizes, check_whole
 from dlcore.convolution.batchnorm import BatchNorm2d
 from dlcore.convolution.conv import Conv2d
 
@@ -305,8 +305,7 @@ class ResNet(nn.Module):
     ) -> None:
         super().__init__()
         check(len(blocks) > 0, "ResNet: blocks", "name a stage", "none")
-        check_whole("ResNet: side", side, 1)
-        check_whole("ResNet: classes", classes, 1)
+        check_sizes("ResNet", side=side, classes=classes)
         stem = conv_norm(1, channels, 3, 2, norm=norm, generator=generator)
         self.stem = nn.Sequential(stem, nn.ReLU())
         made, inputs, side = [], channels, (side + 1) // 2

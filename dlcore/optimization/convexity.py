@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float
 from numpy import ndarray
 from numpy.random import Generator
 
-from dlcore.checks import check, check_data, check_finite, check_whole
+from dlcore.checks import check, check_data, check_finite, check_sizes, check_whole
 
 __all__ = ["ROUNDING", "Segment", "chord_below", "classify", "goe", "segment_outside"]
 
@@ -173,8 +173,7 @@ def goe(n: int, count: int, rng: Generator) -> Float[ndarray, "count n n"]:
         >>> A.var(axis=0).round(1).tolist()
         [[2.0, 1.0], [1.0, 2.0]]
     """
-    check_whole("goe: n", n, 1)
-    check_whole("goe: count", count, 1)
+    check_sizes("goe", n=n, count=count)
     G = rng.normal(size=(count, n, n))
     return (G + G.transpose(0, 2, 1)) / np.sqrt(2)
 

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from dlcore.checks import check, check_finite, check_matrix, check_whole
+from dlcore.checks import check, check_finite, check_matrix, check_sizes, check_whole
 
 __all__ = ["batch_variance", "noise_floor", "second_moments", "updates_per_epoch"]
 
@@ -30,8 +30,7 @@ def updates_per_epoch(s: int, batch: int, drop_last: bool = False) -> int:
         >>> updates_per_epoch(10, 3), updates_per_epoch(10, 3, drop_last=True)
         (4, 3)
     """
-    check_whole("updates_per_epoch: s", s, 1)
-    check_whole("updates_per_epoch: batch", batch, 1)
+    check_sizes("updates_per_epoch", s=s, batch=batch)
     return s // batch if drop_last else -(-s // batch)
 
 

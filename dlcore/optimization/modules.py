@@ -13,7 +13,7 @@ from numpy import ndarray
 from numpy.random import Generator
 from numpy.typing import DTypeLike
 
-from dlcore.checks import check, check_between, check_whole
+from dlcore.checks import check, check_between, check_one_of, check_sizes
 from dlcore.feedforward.initialization import he, normal
 from dlcore.optimization.autograd import Tensor, concat
 
@@ -159,8 +159,7 @@ class Linear(Module):
     def __init__(
         self, inputs: int, outputs: int, rng: Generator, dtype: DTypeLike = np.float64
     ) -> None:
-        check_whole("Linear: inputs", inputs, 1)
-        check_whole("Linear: outputs", outputs, 1)
+        check_sizes("Linear", inputs=inputs, outputs=outputs)
         ok = np.issubdtype(dtype, np.floating)
         check(ok, "Linear: dtype", "be a floating type", dtype)
         shape = outputs, inputs
@@ -265,8 +264,7 @@ class Skip(Module):
             "mean": lambda x, y: (x + _like("Skip", x, y)) * 0.5,
             "max": _largest,
         }
-        must, hint = f"be one of {[*ways]}", "For the sum there is Residual."
-        check(combine in [*ways], "Skip: combine", must, combine, hint)
+        check_one_of("Skip: combine", combine, ways)
         self.f, self.combine = f, ways[combine]
 
     def forward(self, x: Tensor) -> Tensor:  # noqa: D102
@@ -280,9 +278,9 @@ def _largest(x: Tensor, y: Tensor) -> Tensor:
 
 def _like(who: str, x: Tensor, y: Tensor) -> Tensor:
     """Refuse a branch whose output would be repeated to fit, or has no way back."""
-    ok, branch = isinstance(y, Tensor), f"{who}: the branch"
-    check(ok, branch, "return a Tensor", type(y).__name__)
-    check(x.shape == y.shape, branch, f"keep the shape {x.shape}", f"{y.shape}")
+    got = f"{type(y).__name__} {np.shape(y)}"
+    ok, must = isinstance(y, Tensor) and x.shape == y.shape, f"be a Tensor {x.shape}"
+    check(ok, f"{who}: the branch", must, got, "It keeps the shape.")
     return y
 
 

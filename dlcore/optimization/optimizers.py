@@ -74,15 +74,14 @@ class Optimizer:
     def __init__(
         self, parameters: Iterable[Any], lr: float, weight_decay: float = 0.0
     ) -> None:
-        self.parameters = list(parameters)
-        self._check(bool(self.parameters), "parameters", "not be empty", "none")
+        who, self.parameters = type(self).__name__, list(parameters)
         kinds = [_kind(_value(p)) for p in self.parameters]
-        real = all("float" in kind for kind in kinds)
-        self._check(real, "parameters", "be arrays of floating point", kinds)
+        ok = len(kinds) > 0 and all("float" in kind for kind in kinds)
+        check(ok, f"{who}: parameters", "be arrays of floating point", kinds)
         once = len({id(p) for p in self.parameters}) == len(self.parameters)
-        self._check(once, "parameters", "differ", "the same one twice")
-        check_positive(self._name("lr"), lr)
-        check_between(self._name("weight_decay"), weight_decay, 0, inf, "[)")
+        check(once, f"{who}: parameters", "differ", "the same one twice")
+        check_positive(f"{who}: lr", lr)
+        check_between(f"{who}: weight_decay", weight_decay, 0, inf, "[)")
         self.lr, self.weight_decay = lr, weight_decay
         self.t = [0] * len(self.parameters)
         self.state: list[Any] = []
@@ -94,18 +93,19 @@ class Optimizer:
             gradients: one for each parameter; without them, those that the parameters
                 carry, and parameters without one stay where they are.
         """
+        what = f"{type(self).__name__}: gradients"
         if gradients is None:
             carry = all(hasattr(p, "grad") for p in self.parameters)
-            rule = "be given where parameters are arrays"
-            self._check(carry, "gradients", rule, "none")
+            check(carry, what, "be given where parameters are arrays", "none")
             gradients = [p.grad for p in self.parameters]
-        gradients = list(gradients)
-        values = [_value(p) for p in self.parameters]
+        gradients, values = list(gradients), [_value(p) for p in self.parameters]
         if len(gradients) != len(values) or not all(
             g is None or getattr(g, "shape", None) == p.shape
             for p, g in zip(values, gradients, strict=True)
         ):
-            self._refuse(gradients, [tuple(p.shape) for p in values])
+            theirs = [getattr(g, "shape", type(g).__name__) for g in gradients]
+            must = f"be arrays of the shapes {[p.shape for p in values]}"
+            check(False, what, must, theirs)
         for i, (p, g) in enumerate(zip(values, gradients, strict=True)):
             if g is not None:
                 self.t[i] += 1
@@ -142,36 +142,19 @@ class Optimizer:
         """Return the bytes of what is remembered between steps."""
         return sum(int(state.nbytes) for state in self.state)
 
-    def _refuse(self, gradients: list[Any], ours: list[Any]) -> None:
-        """Say what is wrong with gradients that do not fit."""
-        arrays = all(g is None or hasattr(g, "shape") for g in gradients)
-        kinds = [type(g).__name__ for g in gradients]
-        self._check(arrays, "gradients", "be arrays", kinds)
-        theirs = [None if g is None else tuple(g.shape) for g in gradients]
-        self._check(False, "gradients", f"have the shapes {ours}", theirs)
-
     def _set(self, **constants: Any) -> None:
         """Set the constants of the rule; refuse those that its formula does not bear."""
         for name, value in constants.items():
-            if name == "eps":
-                check_positive(self._name(name), value)
-            elif name == "betas":
-                two = hasattr(value, "__len__") and len(value) == 2
-                self._check(two, name, "be two numbers", value)
-                for beta in value:
-                    self._check_rate(name, beta)
-            else:
-                self._check_rate(name, value)
+            what, rates = f"{type(self).__name__}: {name}", [value]
+            if name == "betas":
+                rates = [*value] if hasattr(value, "__len__") else []
+                check(len(rates) == 2, what, "be two numbers", value)
+            for rate in rates:
+                if name == "eps":
+                    check_positive(what, rate)
+                else:
+                    check_between(what, rate, 0, 1, "[)")
             setattr(self, name, value)
-
-    def _check_rate(self, name: str, rate: float) -> None:
-        check_between(self._name(name), rate, 0, 1, "[)")
-
-    def _check(self, ok: bool, what: str, must: str, got: object) -> None:
-        check(ok, self._name(what), must, got)
-
-    def _name(self, what: str) -> str:
-        return f"{type(self).__name__}: {what}"
 
 
 class GD(Optimizer):
@@ -272,14 +255,13 @@ class Nesterov(Optimizer):
         weight_decay: float = 0.0,
     ) -> None:
         super().__init__(parameters, lr, weight_decay)
-        if not callable(beta):
-            self._check_rate("beta", beta)
+        self._set(beta=beta(0) if callable(beta) else beta)
         self.beta, self.m = beta, self.zeros()
 
     def update(self, i: int, p: Any, g: Any) -> None:  # noqa: D102
         m, t, beta = self.m[i], self.t[i], self.beta
         before, now = (beta(t - 1), beta(t)) if callable(beta) else (beta, beta)
-        self._check_rate("beta", now)
+        check_between("Nesterov: beta", now, 0, 1, "[)")
         m *= before
         m += g
         step = now * m

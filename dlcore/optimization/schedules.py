@@ -33,7 +33,7 @@ def constant() -> Schedule:
         >>> [constant()(t) for t in (0, 10, 1000)]
         [1.0, 1.0, 1.0]
     """
-    return _from_zero(lambda t: 1.0)
+    return lambda t: 1.0
 
 
 def steps(every: int, factor: float) -> Schedule:
@@ -53,7 +53,7 @@ def steps(every: int, factor: float) -> Schedule:
     """
     check_whole("steps: every", every, 1)
     check_positive("steps: factor", factor)
-    return _from_zero(lambda t: factor ** (t // every))
+    return lambda t: factor ** (t // every)
 
 
 def exponential(factor: float) -> Schedule:
@@ -87,7 +87,7 @@ def inverse(power: float, scale: float = 1.0) -> Schedule:
     """
     check_positive("inverse: power", power)
     check_positive("inverse: scale", scale)
-    return _from_zero(lambda t: (1 + t / scale) ** -power)
+    return lambda t: (1 + t / scale) ** -power
 
 
 def linear(total: int, flat: float = 0.0) -> Schedule:
@@ -109,7 +109,7 @@ def linear(total: int, flat: float = 0.0) -> Schedule:
     """
     check_whole("linear: total", total, 1)
     check_between("linear: flat", flat, 0, 1, "[)")
-    return _from_zero(lambda t: min(1.0, (1 - min(t, total) / total) / (1 - flat)))
+    return lambda t: min(1.0, (1 - min(t, total) / total) / (1 - flat))
 
 
 def cosine(total: int, last: float = 0.0) -> Schedule:
@@ -131,9 +131,7 @@ def cosine(total: int, last: float = 0.0) -> Schedule:
     """
     check_whole("cosine: total", total, 1)
     check_between("cosine: last", last, 0, 1)
-    return _from_zero(
-        lambda t: last + (1 - last) * (1 + cos(pi * min(t, total) / total)) / 2
-    )
+    return lambda t: last + (1 - last) * (1 + cos(pi * min(t, total) / total)) / 2
 
 
 def warmup(total: int, then: Schedule) -> Schedule:
@@ -151,14 +149,4 @@ def warmup(total: int, then: Schedule) -> Schedule:
     """
     check_whole("warmup: total", total, 1)
     check(callable(then), "warmup: then", "be a schedule", then)
-    return _from_zero(lambda t: (t + 1) / (total + 1) if t < total else then(t - total))
-
-
-def _from_zero(factor: Schedule) -> Schedule:
-    """Return a schedule that refuses a time before the first step."""
-
-    def schedule(t: int) -> float:
-        check(t >= 0, "schedule: t", "be 0 or more", t)
-        return factor(t)
-
-    return schedule
+    return lambda t: (t + 1) / (total + 1) if t < total else then(t - total)

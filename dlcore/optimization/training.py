@@ -9,12 +9,14 @@ from jaxtyping import Float, Int
 from numpy import ndarray
 from numpy.random import Generator
 
-from dlcore.checks import check, check_whole
+from dlcore.checks import check, check_sizes, check_whole
 from dlcore.feedforward.losses import Loss
 from dlcore.feedforward.network import Network
 from dlcore.optimization.optimizers import Optimizer, clip
 
 __all__ = ["EarlyStopping", "Scalar", "Stateful", "batches", "fit", "minimise", "train"]
+
+_HINT = "Take a smaller lr, or look at the scale of the data and of the first weights."
 
 
 @runtime_checkable
@@ -84,7 +86,8 @@ def minimise(
         optimizer.zero_grad()
         value = cost(*batch)
         costs.append(value.item())
-        _check_cost(costs[t], t)
+        ok, got = bool(np.isfinite(costs[t])), f"{costs[t]} in step {t + 1}"
+        check(ok, "minimise: the cost", "stay finite", got, _HINT)
         gradients = value.backward()
         if clip_at is not None:
             clip(optimizer.parameters, clip_at)
@@ -110,9 +113,8 @@ def batches(s: int, batch: int | None, rng: Generator) -> Iterator[Int[ndarray, 
         >>> [len(r) for r in rows], sorted(np.concatenate(rows).tolist())
         ([2, 2, 1], [0, 1, 2, 3, 4])
     """
-    check_whole("batches: s", s, 1)
     size = s if batch is None else batch
-    check_whole("batches: batch", size, 1)
+    check_sizes("batches", s=s, batch=size)
     order = rng.permutation(s) if size < s else np.arange(s)
     return (order[start : start + size] for start in range(0, s, size))
 
@@ -233,13 +235,9 @@ def fit(
         [2.0, 0.5, 0.125]
     """
     check(len(X) == len(y) > 0, "fit: y", f"have {len(X)} targets", len(y))
-    check(
-        [*map(id, optimizer.parameters)] == [*map(id, network.parameters())],
-        "fit: optimizer",
-        "hold the parameters of this network",
-        "other arrays",
-        "Build it with network.parameters().",
-    )
+    ok = [*map(id, optimizer.parameters)] == [*map(id, network.parameters())]
+    must, got = "hold the parameters of this network", "other arrays"
+    check(ok, "fit: optimizer", must, got, "Build it with network.parameters().")
 
     def cost(X: ndarray, y: ndarray) -> Scalar:
         X = X if corrupt is None else corrupt(X)
@@ -324,14 +322,3 @@ class EarlyStopping:
         rule = "have seen an epoch before restore()"
         check(self._best is not None, "EarlyStopping: model", rule, "none")
         self.model.load_state_dict(self._best)
-
-
-def _check_cost(cost: float, t: int) -> None:
-    """Refuse a cost that is no number any more."""
-    check(
-        bool(np.isfinite(cost)),
-        "minimise: the cost",
-        "stay finite",
-        f"{cost} in step {t + 1}",
-        "Take a smaller lr, or look at the scale of the data and of the first weights.",
-    )

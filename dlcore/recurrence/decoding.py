@@ -14,7 +14,14 @@ from typing import TypeAlias
 from jaxtyping import Bool, Float, Int64
 
 from dlcore._torch import Generator, Tensor, torch
-from dlcore.checks import check, check_between, check_positive, check_shape, check_whole
+from dlcore.checks import (
+    check,
+    check_between,
+    check_positive,
+    check_shape,
+    check_sizes,
+    check_whole,
+)
 
 __all__ = [
     "State",
@@ -169,8 +176,7 @@ def beam_search(
         >>> [beam_search(step, state, 0, 0, width, 3)[0][0] for width in (1, 2)]
         [[1, 0], [2, 0]]
     """
-    check_whole("beam_search: width", width, 1)
-    check_whole("beam_search: longest", longest, 1)
+    check_sizes("beam_search", width=width, longest=longest)
     check_whole("beam_search: start", start, 0)
     check_whole("beam_search: end", end, 0)
     _check_rows("state", state, 1)

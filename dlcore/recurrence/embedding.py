@@ -8,7 +8,7 @@ from a word.
 from jaxtyping import Float, Int64
 
 from dlcore._torch import Generator, Tensor, nn, torch
-from dlcore.checks import check, check_positive, check_shape, check_whole
+from dlcore.checks import check, check_positive, check_shape, check_sizes, check_whole
 from dlcore.recurrence.vocabulary import check_indices
 
 __all__ = [
@@ -53,8 +53,9 @@ class Embedding(nn.Module):
         std: float = 1.0,
     ) -> None:
         super().__init__()
-        check_whole("Embedding: num_embeddings", num_embeddings, 1)
-        check_whole("Embedding: embedding_dim", embedding_dim, 1)
+        check_sizes(
+            "Embedding", num_embeddings=num_embeddings, embedding_dim=embedding_dim
+        )
         check_positive("Embedding: std", std)
         size = (num_embeddings, embedding_dim)
         self.E = nn.Parameter(std * torch.randn(size, generator=generator))

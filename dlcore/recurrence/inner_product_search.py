@@ -9,7 +9,7 @@ from math import pi
 from jaxtyping import Float, Int64
 
 from dlcore._torch import Generator, Tensor, torch
-from dlcore.checks import check, check_shape, check_whole
+from dlcore.checks import check, check_shape, check_sizes, check_whole
 
 __all__ = [
     "HyperplaneTables",
@@ -102,8 +102,7 @@ def collision_probability(
         >>> collision_probability(torch.tensor(pi / 2), bits=1, tables=2)  # 1 - 1/2²
         tensor(0.7500)
     """
-    check_whole("collision_probability: bits", bits, 1)
-    check_whole("collision_probability: tables", tables, 1)
+    check_sizes("collision_probability", bits=bits, tables=tables)
     return 1 - (1 - (1 - angle / pi) ** bits) ** tables
 
 

@@ -11,7 +11,7 @@ from typing import TypeAlias
 from jaxtyping import Complex, Float, Int
 
 from dlcore._torch import Generator, Tensor, nn, torch
-from dlcore.checks import check, check_shape, check_whole
+from dlcore.checks import check, check_shape, check_sizes, check_whole
 from dlcore.recurrence.recurrent import check_run, length_mask, uniform
 from dlcore.recurrence.scan import scan
 
@@ -41,9 +41,7 @@ class LinearRecurrence(nn.Module):
 
     def __init__(self, inputs: int, hidden: int) -> None:
         super().__init__()
-        who = type(self).__name__
-        check_whole(f"{who}: inputs", inputs, 1)
-        check_whole(f"{who}: hidden", hidden, 1)
+        check_sizes(type(self).__name__, inputs=inputs, hidden=hidden)
         self.inputs, self.hidden = inputs, hidden
 
     def steps(self, x: Sequences) -> tuple[Steps, Steps]:

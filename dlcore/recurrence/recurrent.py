@@ -10,7 +10,7 @@ from typing import TypeAlias
 from jaxtyping import Bool, Float, Int
 
 from dlcore._torch import Generator, Tensor, linear, nn, torch
-from dlcore.checks import check, check_one_of, check_shape, check_whole
+from dlcore.checks import check, check_one_of, check_shape, check_sizes
 
 __all__ = [
     "GRU",
@@ -65,9 +65,7 @@ class Recurrent(nn.Module):
         self, inputs: int, hidden: int, generator: Generator | None = None
     ) -> None:
         super().__init__()
-        who = type(self).__name__
-        check_whole(f"{who}: inputs", inputs, 1)
-        check_whole(f"{who}: hidden", hidden, 1)
+        check_sizes(type(self).__name__, inputs=inputs, hidden=hidden)
         self.hidden = hidden
         self.V = uniform(hidden, (self.blocks * hidden, inputs), generator)
         self.U = uniform(hidden, (self.blocks * hidden, hidden), generator)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from jaxtyping import Bool, Float, Int, Int64
 
 from dlcore._torch import Generator, Tensor, linear, nn, torch
-from dlcore.checks import check, check_shape, check_whole
+from dlcore.checks import check, check_shape, check_sizes
 from dlcore.recurrence.recurrent import (
     LSTM,
     Bidirectional,
@@ -73,9 +73,7 @@ class AdditiveAttention(nn.Module):
         self, queries: int, states: int, width: int, generator: Generator | None = None
     ) -> None:
         super().__init__()
-        sizes = {"queries": queries, "states": states, "width": width}
-        for name, size in sizes.items():
-            check_whole(f"AdditiveAttention: {name}", size, 1)
+        check_sizes("AdditiveAttention", queries=queries, states=states, width=width)
         self.W = uniform(queries, (width, queries), generator)
         self.U = uniform(states, (width, states), generator)
         self.v = uniform(width, (width,), generator)
@@ -143,9 +141,8 @@ class Seq2Seq(nn.Module):
         generator: Generator | None = None,
     ) -> None:
         super().__init__()
-        check_whole("Seq2Seq: sources", sources, 1)
-        check_whole("Seq2Seq: targets", targets, 1)
-        check_whole("Seq2Seq: width", width, 1)
+        sizes = {"sources": sources, "targets": targets, "hidden": hidden}
+        check_sizes("Seq2Seq", **sizes, width=width)
         both = 2 * hidden
         self.read = uniform(1, (sources, width), generator)
         self.encoder = Bidirectional(

@@ -6,7 +6,7 @@ from typing import TypeAlias
 from jaxtyping import Bool, Float
 
 from dlcore._torch import Generator, Tensor, nn, torch
-from dlcore.checks import check, check_whole
+from dlcore.checks import check, check_sizes, check_whole
 from dlcore.transformers.linear import Linear
 
 __all__ = ["Heads", "MultiHeadAttention", "attend", "causal_mask", "masked_softmax"]
@@ -138,8 +138,7 @@ class MultiHeadAttention(nn.Module):
         generator: Generator | None = None,
     ) -> None:
         super().__init__()
-        check_whole("MultiHeadAttention: d_model", d_model, 1)
-        check_whole("MultiHeadAttention: num_heads", num_heads, 1)
+        check_sizes("MultiHeadAttention", d_model=d_model, num_heads=num_heads)
         rule = f"be a multiple of num_heads = {num_heads}"
         check(d_model % num_heads == 0, "MultiHeadAttention: d_model", rule, d_model)
         self.d_model, self.num_heads = d_model, num_heads

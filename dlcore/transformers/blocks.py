@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 from jaxtyping import Bool, Float
 
 from dlcore._torch import Generator, Tensor, nn, torch
-from dlcore.checks import check, check_whole
+from dlcore.checks import check, check_sizes, check_whole
 from dlcore.transformers.attention import Heads, MultiHeadAttention
 from dlcore.transformers.linear import Linear
 
@@ -44,7 +44,7 @@ class FeedForward(nn.Sequential):
         phi: nn.Module | None = None,
         generator: Generator | None = None,
     ) -> None:
-        check_whole("FeedForward: d_ff", d_ff, 1)
+        check_sizes("FeedForward", d_model=d_model, d_ff=d_ff)
         super().__init__(
             Linear(d_model, d_ff, generator=generator),
             nn.ReLU() if phi is None else phi,

@@ -3,7 +3,7 @@
 from jaxtyping import Float, Int64
 
 from dlcore._torch import Generator, Tensor, nn
-from dlcore.checks import check, check_whole
+from dlcore.checks import check, check_sizes
 from dlcore.recurrence.embedding import Embedding
 from dlcore.recurrence.vocabulary import check_tokens
 from dlcore.transformers.blocks import Block, Stack
@@ -44,8 +44,7 @@ class LanguageModel(nn.Module):
     ) -> None:
         super().__init__()
         sizes = {"tokens": tokens, "context": context, "d_model": d_model}
-        for name, size in sizes.items():
-            check_whole(f"{type(self).__name__}: {name}", size, 1)
+        check_sizes(type(self).__name__, **sizes, num_layers=num_layers)
         self.context, self.d_model = context, d_model
         self.embed = Embedding(tokens, d_model, generator, std=d_model**-0.5)
         self.places = Embedding(context, d_model, generator, std=d_model**-0.5)

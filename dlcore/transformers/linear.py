@@ -3,7 +3,7 @@
 from jaxtyping import Float
 
 from dlcore._torch import Generator, Tensor, linear, nn, torch
-from dlcore.checks import check_whole
+from dlcore.checks import check_sizes
 
 __all__ = ["Linear"]
 
@@ -36,8 +36,7 @@ class Linear(nn.Module):
         generator: Generator | None = None,
     ) -> None:
         super().__init__()
-        check_whole("Linear: inputs", inputs, 1)
-        check_whole("Linear: outputs", outputs, 1)
+        check_sizes("Linear", inputs=inputs, outputs=outputs)
 
         def uniform(*shape: int) -> nn.Parameter:
             most = inputs**-0.5

@@ -3,7 +3,7 @@
 from jaxtyping import Bool, Float, Int, Int64
 
 from dlcore._torch import Generator, Tensor, nn, torch
-from dlcore.checks import check, check_whole
+from dlcore.checks import check, check_sizes
 from dlcore.recurrence.embedding import Embedding
 from dlcore.recurrence.recurrent import length_mask
 from dlcore.recurrence.vocabulary import check_tokens
@@ -60,7 +60,8 @@ class Transformer(nn.Module):
         generator: Generator | None = None,
     ) -> None:
         super().__init__()
-        check_whole("Transformer: d_model", d_model, 1)
+        sizes = {"sources": sources, "targets": targets, "d_model": d_model}
+        check_sizes("Transformer", **sizes, num_layers=num_layers)
         self.d_model, self.base = d_model, base
 
         def table(count: int) -> Embedding:

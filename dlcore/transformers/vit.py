@@ -3,7 +3,7 @@
 from jaxtyping import Float
 
 from dlcore._torch import Generator, Tensor, nn, torch
-from dlcore.checks import check, check_shape, check_whole
+from dlcore.checks import check, check_shape, check_sizes, check_whole
 from dlcore.transformers.blocks import Block, Stack
 from dlcore.transformers.linear import Linear
 
@@ -49,9 +49,7 @@ def unpatchify(
         >>> torch.equal(unpatchify(patchify(X, 2), patch=2, channels=1, rows=4), X)
         True
     """
-    check_whole("unpatchify: patch", patch, 1)
-    check_whole("unpatchify: channels", channels, 1)
-    check_whole("unpatchify: rows", rows, 1)
+    check_sizes("unpatchify", patch=patch, channels=channels, rows=rows)
     check_shape("unpatchify: P", P, None, None, channels * patch**2)
     ok = rows % patch == 0 and P.shape[1] % (rows // patch) == 0
     rule = f"be whole rows of patches for pictures of {rows} rows"
@@ -99,8 +97,7 @@ class ViT(nn.Module):
     ) -> None:
         super().__init__()
         sizes = {"side": side, "patch": patch, "classes": classes, "channels": channels}
-        for name, size in sizes.items():
-            check_whole(f"ViT: {name}", size, 1)
+        check_sizes("ViT", **sizes, d_model=d_model, num_layers=num_layers)
         check(side % patch == 0, "ViT: side", f"be a multiple of patch = {patch}", side)
         self.side, self.patch, self.channels = side, patch, channels
         self.embed = Linear(channels * patch**2, d_model, generator=generator)

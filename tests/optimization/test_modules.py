@@ -214,17 +214,23 @@ F = Linear(3, 1, RNG)
             lambda: Sequential(F).load_state_dict({"layers.0.W": np.zeros((1, 2))}),
             "load_state_dict: state must have the arrays",
         ),
-        (lambda: Skip(F, "sum"), "got sum. For the sum there is Residual."),
+        (
+            lambda: Skip(F, "sum"),
+            "Skip: combine must be one of ['concat', 'mean', 'max']; got 'sum'",
+        ),
         (lambda: Skip(F, ["mean"]), "combine must be one of"),
         (lambda: Residual(F, np.nan), "scale must lie in (-∞, ∞); got nan"),
         (lambda: Residual(F, "a"), "scale must lie in (-∞, ∞); got a"),
         (
             lambda: Residual(lambda t: t.data)(X),
-            "Residual: the branch must return a Tensor; got ndarray",
+            "Residual: the branch must be a Tensor (2, 3); got ndarray",
         ),
-        (lambda: Residual(F)(X), "keep the shape (2, 3); got (2, 1)"),
-        (lambda: Skip(F, "max")(X), "Skip: the branch must keep the shape (2, 3)"),
-        (lambda: Skip(F, "mean")(X), "Skip: the branch must keep the shape (2, 3)"),
+        (
+            lambda: Residual(F)(X),
+            "must be a Tensor (2, 3); got Tensor (2, 1). It keeps the shape.",
+        ),
+        (lambda: Skip(F, "max")(X), "Skip: the branch must be a Tensor (2, 3)"),
+        (lambda: Skip(F, "mean")(X), "Skip: the branch must be a Tensor (2, 3)"),
     ],
 )
 def test_refuses(call, message):

@@ -422,7 +422,7 @@ REFUSED = [
         )
         for kind, wrong in [*KINDS.items(), ("no array", np.float64(1))]
     ),
-    ("GD: parameters must not be empty", GD, {"parameters": []}),
+    ("GD: parameters must be arrays of floating point; got []", GD, {"parameters": []}),
     ("GD: parameters must differ", GD, {"parameters": [P, np.ones(2), P]}),
 ]
 
@@ -445,11 +445,11 @@ def test_refuses_constants(message, rule, options):
         ),
         (
             lambda: GD([P], lr=1).step([]),
-            "GD: gradients must have the shapes [(1,)]; got []",
+            "GD: gradients must be arrays of the shapes [(1,)]; got []",
         ),
         (
             lambda: GD([P], lr=1).step([[1.0]]),
-            "GD: gradients must be arrays; got ['list']",
+            "GD: gradients must be arrays of the shapes [(1,)]; got ['list']",
         ),
         (
             lambda: GD([P], lr=1).step(),

@@ -289,7 +289,7 @@ def test_context_by_hand():
             ),
             "lengths must lie between 1 and 2; got [3]",
         ),
-        (lambda: Seq2Seq(1, 1, 0), "LSTM: hidden must be a whole number"),
+        (lambda: Seq2Seq(1, 1, 0), "Seq2Seq: hidden must be a whole number"),
     ],
 )
 def test_refusals(call, message):

@@ -135,7 +135,7 @@ def test_count_of_the_base_model():
         (lambda n, x: n(x, x, torch.tensor([4, 1])), "lengths"),
         (
             lambda n, x: Transformer(0, 5, 8, 2, 1),
-            "Embedding: num_embeddings must be a whole",
+            "Transformer: sources must be a whole",
         ),
         (
             lambda n, x: Transformer(7, 5, 8, 2, 1, places=2)(x, x),
