@@ -3,7 +3,8 @@
 ``explore(draw, angle=[0, 30, 60])`` shows ``draw(angle=0)`` with a slider. Where the
 slider works depends on the environment variable ``DLCORE_EXPLORE``:
 
-- unset: the kernel redraws the figure through ipywidgets;
+- unset: the kernel redraws the figure through ipywidgets, also for numbers between those
+  that are listed, and a drawing that raises says so in its place;
 - ``frames``: every frame is drawn in advance, into one sheet (``make notebooks`` sets
   this and keeps the sheet beside the notebook, for the pages of the book);
 - ``still``: only the first picture is drawn (the tests of the notebooks set this).
@@ -21,6 +22,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from html import escape
+from textwrap import shorten
 from typing import Any, TypeAlias
 
 import matplotlib.pyplot as plt
@@ -32,7 +34,8 @@ from matplotlib.transforms import Bbox
 from numpy import ndarray
 from PIL import Image
 
-from dlcore.checks import check
+from dlcore.checks import check, check_one_of
+from dlcore.figures.controls import Control, Value, as_text
 
 __all__ = [
     "DESCRIPTION",
@@ -42,13 +45,10 @@ __all__ = [
     "PALETTE",
     "Draw",
     "Explorer",
-    "Value",
     "explore",
     "in_few_colours",
 ]
 
-#: What a parameter can be: a number or a name.
-Value: TypeAlias = float | str
 #: What draws a figure for one choice of its parameters.
 Draw: TypeAlias = Callable[..., Figure | Axes]
 
@@ -58,6 +58,7 @@ FRAME_SCALE = 1.5
 PALETTE = 256
 _APART = 6  # what colours that are kept differ by, of 255, in some channel
 _PLAY_MS = 800  # time per frame of an animation
+_SLOW = 0.15  # seconds; what takes longer to draw is drawn when a slider is let go
 #: Longest side, in pixels, of a WebP picture, to which a sheet is turned.
 MAX_SIDE = 16_383
 
@@ -76,9 +77,11 @@ def explore(
     max_frames: int = 40,
     **values: Iterable[Any],
 ) -> "Explorer":
-    """Show a figure with a control, slider or menu, for each of its parameters.
+    """Show a figure with a control, slider, switch or menu, for each parameter.
 
-    The figure is ``draw(**choice)``; there is one control per keyword of ``values``.
+    The figure is ``draw(**choice)``; there is one control per keyword of ``values``. With
+    a kernel, sliders stop anywhere between their ends; where ``draw`` raises between two
+    listed numbers, they go to the nearest one.
 
     Args:
         draw: makes the figure for one choice and returns it (or its axes). The first
@@ -89,7 +92,7 @@ def explore(
         play: add a button that runs through the only parameter of numbers.
         max_frames: how many frames the page may carry.
         **values: what each parameter can be. Numbers, also those of NumPy, get a
-            slider, names a menu.
+            slider, names a menu, and two of either a switch.
 
     Example:
         >>> def draw(angle):
@@ -133,68 +136,53 @@ class Explorer:
         self, start: Mapping[str, Any], labels: Mapping[str, str], max_frames: int
     ) -> None:
         sizes = [len(vs) for vs in self.values.values()]
-        check(
-            bool(self.describe),
-            "explore: draw",
-            "have a docstring that describes the picture",
-            repr(getattr(self.draw, "__name__", self.draw)),
-            "It becomes the alternative text.",
+        must, hint = (
+            "have a docstring",
+            "It becomes the alternative text of the picture.",
         )
-        check(
-            bool(sizes) and min(sizes) > 0,
-            "explore: parameters",
-            "each have at least one value",
-            self.values,
-            "Write explore(draw, angle=[0, 30, 60]).",
-        )
-        check(
-            math.prod(sizes) <= max_frames,
-            "explore: parameters",
-            f"give at most {max_frames} frames",
-            f"{' × '.join(map(str, sizes))} = {math.prod(sizes)}",
-            "Offer fewer values, or raise max_frames and mind the page's weight.",
-        )
-        check(
-            not self.play or [*map(self._is_menu, self.values)].count(False) == 1,
-            "explore: play",
-            "go with exactly one parameter of numbers",
-            self.values,
-        )
+        check(bool(self.describe), "explore: draw", must, repr(self._name), hint)
+        ok, hint = min(sizes, default=0) > 0, "Write explore(draw, angle=[0, 30, 60])."
+        must = "each have at least one value"
+        check(ok, "explore: parameters", must, self.values, hint)
+        total, product = math.prod(sizes), " × ".join(map(str, sizes))
+        ok, must = total <= max_frames, f"give at most {max_frames} frames"
+        hint = "Offer fewer values, or raise max_frames and mind the page's weight."
+        check(ok, "explore: parameters", must, f"{product} = {total}", hint)
+        ok = not self.play or len(self._numbers()) == 1
+        must = "go with exactly one parameter of numbers"
+        check(ok, "explore: play", must, self.values)
         for name in [*start, *labels]:
-            check(
-                name in self.values,
-                "explore: start and labels",
-                f"name one of {list(self.values)}",
-                repr(name),
-            )
+            check_one_of("explore: a name in start or labels", name, self.values)
         for name, value in start.items():
-            check(
-                value in self.values[name],
-                f"explore: start[{name!r}]",
-                f"be one of {self.values[name]}",
-                repr(value),
-            )
+            ok, must = value in self.values[name], f"be one of {self.values[name]}"
+            check(ok, f"explore: start[{name!r}]", must, repr(value))
 
     def __repr__(self) -> str:
         shape = ", ".join(f"{n}: {len(vs)} values" for n, vs in self.values.items())
-        return f"explore({getattr(self.draw, '__name__', 'draw')}, {shape})"
+        return f"explore({self._name}, {shape})"
+
+    @property
+    def _name(self) -> str:
+        return getattr(self.draw, "__name__", "draw")
 
     def _is_menu(self, name: str) -> bool:
         return isinstance(self.values[name][0], str)
 
+    def _numbers(self) -> list[str]:
+        """Return the parameters that are numbers."""
+        return [name for name in self.values if not self._is_menu(name)]
+
     def alt(self, choice: Mapping[str, Value]) -> str:
         """Return the alternative text of one frame: the description and the values."""
-        at = ", ".join(f"{self.labels[n]} = {_text(v)}" for n, v in choice.items())
+        at = ", ".join(f"{self.labels[n]} = {as_text(v)}" for n, v in choice.items())
         return f"{self.describe} ({at})"
 
     def image(self, choice: Mapping[str, Value]) -> Image.Image:
         """Draw one frame."""
         drawn = self.draw(**choice)
         fig = drawn.get_figure(root=True) if isinstance(drawn, Axes) else drawn
-        if not isinstance(fig, Figure):
-            raise ValueError(
-                f"explore: draw must return a Figure or an Axes; got {fig}."
-            )
+        ok, must = isinstance(fig, Figure), "return a Figure or an Axes"
+        check(ok, "explore: draw", must, fig)
         plt.close(fig)
         canvas: Any = FigureCanvasAgg(fig)
         fig.set_dpi(FRAME_SCALE * fig.dpi)
@@ -217,12 +205,12 @@ class Explorer:
     def description(self) -> dict[str, Any]:
         """Say what a page needs for its controls and alternative texts."""
         return {
-            "name": getattr(self.draw, "__name__", "draw"),
+            "name": self._name,
             "about": self.describe,
             "controls": [
                 {
                     "label": self.labels[name],
-                    "texts": [_text(v) for v in values],
+                    "texts": [as_text(v) for v in values],
                     "at": values.index(self.first[name]),
                     "menu": self._is_menu(name),
                 }
@@ -235,49 +223,77 @@ class Explorer:
         """Return the figure for a live kernel: ipywidgets that redraw it."""
         import ipywidgets as widgets
 
-        def control(name: str) -> Any:
-            kind = widgets.Dropdown if self._is_menu(name) else widgets.SelectionSlider
-            return kind(
-                options=[(_text(v), v) for v in self.values[name]],
-                value=self.first[name],
-                description=self.labels[name],
-                style={"description_width": "initial"},
-                layout={"width": "32em"},
+        controls = {
+            name: Control(
+                self.labels[name],
+                values,
+                self.first[name],
+                stops=self.play and not self._is_menu(name),
             )
-
-        controls = {name: control(name) for name in self.values}
+            for name, values in self.values.items()
+        }
+        rows = {name: control.widget() for name, control in controls.items()}
         view = widgets.HTML()
 
-        def show(_: object = None) -> None:
-            choice = {name: c.value for name, c in controls.items()}
-            view.value = _img(self.image(choice), self.alt(choice))
+        def show(moved: str) -> None:
+            choice = {name: c.read(rows[name].value) for name, c in controls.items()}
+            try:
+                view.value = self._frame(choice)
+            except Exception as error:  # whatever it is, the reader is told
+                said = _paragraph(self._complaint(choice, error))
+                stop = controls[moved].nearest(choice[moved])
+                if stop == choice[moved]:
+                    view.value = said
+                else:
+                    rows[moved].value = stop  # and so it is shown
+                    at = f"{self.labels[moved]} = {as_text(stop)}"
+                    view.value += said + _paragraph(f"So this is {at}.")
 
-        for c in controls.values():
-            c.observe(show, "value")
-        show()
-        rows = list(controls.values())
+        began = time.perf_counter()
+        show(next(iter(rows)))
+        slow = time.perf_counter() - began > _SLOW
+        for name, row in rows.items():
+            if slow and hasattr(row, "continuous_update"):
+                row.continuous_update = False
+            row.observe(lambda _, name=name: show(name), "value")
         if self.play:
-            at = [*map(self._is_menu, self.values)].index(False)
-            slider = rows[at]
+            (name,) = self._numbers()
+            slider = rows[name]
             last = len(slider.options) - 1
             player = widgets.Play(value=slider.index, max=last, interval=_PLAY_MS)
             widgets.link((player, "value"), (slider, "index"))
-            rows[at] = widgets.HBox([player, slider])
-        return widgets.VBox([view, *rows])
+            rows[name] = widgets.HBox([player, slider])
+        return widgets.VBox([view, *rows.values()])
+
+    def _frame(self, choice: Mapping[str, Value]) -> str:
+        """Return one frame as HTML; close what a drawing that failed left open."""
+        before = {*plt.get_fignums()}
+        try:
+            return _img(self.image(choice), self.alt(choice))
+        finally:
+            for number in {*plt.get_fignums()} - before:
+                plt.close(number)
+
+    def _complaint(self, choice: Mapping[str, Value], error: Exception) -> str:
+        """Say which call of the drawing failed, and why, in one line."""
+        call = ", ".join(f"{name}={value!r}" for name, value in choice.items())
+        why = shorten(f"{type(error).__name__}: {error}", 300)
+        return f"{self._name}({call}) raised {why}"
 
     def _repr_mimebundle_(
         self, include: object = None, exclude: object = None
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         mode = os.environ.get("DLCORE_EXPLORE", "live")
-        check(
-            mode in ("live", "frames", "still"),
-            "explore: DLCORE_EXPLORE",
-            "be live, frames or still",
-            repr(mode),
-        )
+        check_one_of("explore: DLCORE_EXPLORE", mode, ("live", "frames", "still"))
         began = time.process_time()
         choices = self.choices() if mode == "frames" else [self.first]
-        images = in_few_colours([self.image(choice) for choice in choices])
+        try:
+            images = in_few_colours([self.image(choice) for choice in choices])
+        except Exception as error:
+            if mode != "live":
+                raise
+            said = self._complaint(self.first, error)
+            return {**self.widget()._repr_mimebundle_(), "text/plain": said}, {}
         still = images[choices.index(self.first)]
         bundle: dict[str, Any] = {
             "image/png": _base64(still, effort=9),
@@ -301,12 +317,6 @@ class Explorer:
 def _plain(value: Any) -> Value:
     """NumPy scalars become Python numbers."""
     return value.item() if hasattr(value, "item") else value
-
-
-def _text(value: Value) -> str:
-    if isinstance(value, str):
-        return value
-    return f"{value:{'d' if isinstance(value, int) else 'g'}}".replace("-", "−")
 
 
 def _what_stands_beside(fig: Figure) -> object:
@@ -401,23 +411,14 @@ def _sheet(images: list[Image.Image]) -> tuple[Image.Image, list[tuple[int, int]
     the file, where an encoder finds it.
     """
     width, height = images[0].size
-    check(
-        {image.size for image in images} == {(width, height)},
-        "explore: draw",
-        "give pictures of one size",
-        sorted({image.size for image in images}),
-        "Set figsize.",
-    )
+    sizes, must = {image.size for image in images}, "give pictures of one size"
+    check(len(sizes) == 1, "explore: draw", must, sorted(sizes), "Set figsize.")
     pictures = {image.tobytes(): image for image in images}
     rows = math.ceil(len(pictures) / (MAX_SIDE // width))
     columns = math.ceil(len(pictures) / rows)
-    check(
-        rows * height <= MAX_SIDE,
-        "explore: frames",
-        f"fit a sheet of {MAX_SIDE:,} × {MAX_SIDE:,} pixels",
-        f"{len(pictures)} of {width} × {height}",
-        "Offer fewer values.",
-    )
+    must = f"fit a sheet of {MAX_SIDE:,} × {MAX_SIDE:,} pixels"
+    ok, got = rows * height <= MAX_SIDE, f"{len(pictures)} of {width} × {height}"
+    check(ok, "explore: frames", must, got, "Offer fewer values.")
     corners = {
         key: (k % columns * width, k // columns * height)
         for k, key in enumerate(pictures)
@@ -443,3 +444,7 @@ def _base64(image: Image.Image, effort: int = 1) -> str:
 def _img(image: Image.Image, alt: str) -> str:
     source = f"data:image/png;base64,{_base64(image)}"
     return f'<img src="{source}" width={_css_width(image)} alt="{escape(alt)}">'
+
+
+def _paragraph(text: str) -> str:
+    return f'<p role="alert">{escape(text)}</p>'
