@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 
 from dlcore.figures import live as module
-from dlcore.figures.live import LIVE, as_module, as_script, figures, live, quantised
+from dlcore.figures.live import (
+    LIVE,
+    as_module,
+    as_script,
+    figures,
+    live,
+    quantised,
+    stored_weights,
+)
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 X, Y = np.array([[0.5, 1.0], [-1.0, 0.0]]), np.array([1.0, -1.0])
@@ -72,6 +80,24 @@ def test_small_arrays_are_stored_to_be_read_and_large_ones_as_bytes():
     numbers = np.frombuffer(base64.b64decode(weights["f32"]), "<f4")
     assert np.array_equal(numbers.reshape(weights["shape"]), large)
     assert (stored["words"], stored["n"]) == (["a", "b"], 3)
+
+
+def test_bytes_stay_bytes():
+    pixels = np.arange(300, dtype=np.int64).astype(np.uint8).reshape(3, 100)
+    stored = live("edge", points, X=pixels).description()["data"]["X"]
+    assert base64.b64decode(stored["u8"]) == pixels.tobytes()
+    assert stored["shape"] == [3, 100]
+
+
+def test_weights_are_stored_by_name_vectors_as_floats():
+    W, b = np.eye(40) * np.arange(1, 41), np.arange(3.0)
+    stored = stored_weights({"weight": W, "bias": b})
+    assert base64.b64decode(stored["bias"]["f32"]) == b.astype("<f4").tobytes()
+    whole = np.frombuffer(base64.b64decode(stored["weight"]["i8"]), np.int8)
+    assert np.array_equal(whole.reshape(40, 40), 127 * np.eye(40))
+    scales = base64.b64decode(stored["weight"]["scales"]["f32"])
+    scales = np.frombuffer(scales, "<f4")
+    np.testing.assert_allclose(scales, np.arange(1, 41) / 127, rtol=1e-6)
 
 
 def test_quantised_weights_are_within_half_a_scale():

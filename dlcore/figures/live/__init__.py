@@ -17,7 +17,7 @@ import inspect
 import io
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,7 @@ __all__ = [
     "figures",
     "live",
     "quantised",
+    "stored_weights",
     "stylesheet",
 ]
 
@@ -163,11 +164,38 @@ def quantised(W: ndarray) -> dict[str, Any]:
     largest = np.abs(rows).max(axis=1)
     scales = np.where(largest > 0, largest, 1.0) / 127
     whole = np.round(rows / scales[:, None]).astype(np.int8)
+    few = len(scales) <= 16  # to be read; a row of text for each would weigh too much
     return {
         "shape": [*W.shape],
         "i8": base64.b64encode(whole.tobytes()).decode(),
-        "scales": [float(f"{scale:.7g}") for scale in scales],
+        "scales": [float(f"{s:.7g}") for s in scales] if few else _floats(scales),
     }
+
+
+def stored_weights(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Store the weights of a network, as its ``state_dict()`` names them, for a page.
+
+    Matrices and kernels are :func:`quantised`; vectors are few and stay floats.
+
+    Example:
+        >>> stored = stored_weights({"weight": np.eye(2), "bias": np.zeros(2)})
+        >>> [*stored["weight"]], [*stored["bias"]]
+        (['shape', 'i8', 'scales'], ['shape', 'f32'])
+    """
+    arrays = {name: _array(value) for name, value in parameters.items()}
+    return {
+        name: quantised(array) if array.ndim > 1 else _floats(array)
+        for name, array in arrays.items()
+    }
+
+
+def _array(value: Any) -> ndarray:
+    return np.asarray(value.detach() if hasattr(value, "detach") else value)
+
+
+def _floats(array: ndarray) -> dict[str, Any]:
+    numbers = base64.b64encode(array.astype("<f4").tobytes()).decode()
+    return {"shape": [*array.shape], "f32": numbers}
 
 
 def _stored(value: Any) -> Any:
@@ -176,11 +204,13 @@ def _stored(value: Any) -> Any:
         return {key: _stored(part) for key, part in value.items()}
     if isinstance(value, (list, tuple)):
         return [_stored(part) for part in value]
-    array = np.asarray(value.detach() if hasattr(value, "detach") else value)
+    array = _array(value)
     if array.ndim == 0 or array.size <= _FEW or array.dtype.kind not in "fiub":
         return array.tolist()
-    numbers = base64.b64encode(array.astype("<f4").tobytes()).decode()
-    return {"shape": [*array.shape], "f32": numbers}
+    if array.dtype == np.uint8:
+        data = base64.b64encode(array.tobytes()).decode()
+        return {"shape": [*array.shape], "u8": data}
+    return _floats(array)
 
 
 def figures() -> list[str]:

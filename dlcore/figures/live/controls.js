@@ -7,26 +7,47 @@ export function button(said, press, more = {}) {
   return html("button", { type: "button", click: press, ...more }, said);
 }
 
-/** A slider with its value beside it, to be typed; `input` gets the number. */
-export function slider({ label, min, max, step, value, input, digits = 2 }) {
-  const range = html("input", { type: "range", min, max, step, "aria-label": label });
+/**
+ * A slider with its value beside it, to be typed; `input` gets the number.
+ *
+ * With `log` the track has equal lengths for equal factors; with `digits: 0` a number that is
+ * typed is rounded.
+ */
+export function slider({ label, min, max, step, value, input, digits = 2, log = false }) {
+  const [there, back] = log ? [Math.log, Math.exp] : [(v) => v, (v) => v];
+  const ends = { min: there(min), max: there(max), step: log ? "any" : step };
+  const range = html("input", { type: "range", ...ends, "aria-label": label });
   const typed = html("input", { type: "number", min, max, step: "any", "aria-label": label });
+  let current = value;
   const show = (v) => {
-    range.value = v;
+    current = v;
+    range.value = there(v);
     range.setAttribute("aria-valuetext", text(v, digits));
     if (document.activeElement !== typed) typed.value = Number(v).toFixed(digits);
   };
-  const moved = (entry) => () => {
-    const v = entry.valueAsNumber;
+  const moved = (entry, number) => () => {
+    const v = number(entry.valueAsNumber);
     if (!Number.isFinite(v)) return;
-    const inside = Math.min(max, Math.max(min, v));
+    const inside = Math.min(max, Math.max(min, digits ? v : Math.round(v)));
     show(inside);
     input(inside);
   };
-  set(range, { input: moved(range) });
-  set(typed, { input: moved(typed), blur: () => show(range.valueAsNumber) });
+  set(range, { input: moved(range, back) });
+  set(typed, { input: moved(typed, (v) => v), blur: () => show(current) });
   show(value);
   const element = html("div", { class: "live-slider" }, html("span", {}, label), range, typed);
+  return { element, show };
+}
+
+/** A button that stays pressed while something is on; `input` gets whether it is. */
+export function toggle(said, value, input, more = {}) {
+  const element = button(said, () => { show(!on); input(on); }, more);
+  let on;
+  const show = (now) => {
+    on = now;
+    set(element, { "aria-pressed": String(now) });
+  };
+  show(value);
   return { element, show };
 }
 

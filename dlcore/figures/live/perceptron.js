@@ -4,7 +4,7 @@ import { button, choice, Player, status } from "./controls.js";
 import { adam, network, rng } from "./learn.js";
 import { HeatMap, html, Plane, set, svg, text } from "./plot.js";
 import { fromArrays, keep, Points, restore } from "./points.js";
-import { Perceptron, separate } from "./separation.js";
+import { hull, Perceptron, separate } from "./separation.js";
 
 const XOR = [[-1, -1, -1], [1, 1, -1], [-1, 1, 1], [1, -1, 1]];
 const PAUSE = 300; // milliseconds between two corrections, so that each is seen
@@ -20,7 +20,8 @@ export function render({ model, el }) {
   const edge = svg("path", { class: "live-line" }), arrow = svg("path", { class: "live-arrow" });
   const ring = svg("circle", { r: 13, class: "live-ring" });
   const meet = svg("path", { class: "live-cross", d: "M-8,-8L8,8M-8,8L8,-8" });
-  plane.below.append(...sides);
+  const hulls = ["plus", "minus"].map((side) => svg("path", { class: `live-hull ${side}` }));
+  plane.below.append(...sides, ...hulls);
   plane.layer.append(edge, arrow, ring, meet);
   const said = status();
   let unit, answer, net, rule, steps, cost;
@@ -43,6 +44,11 @@ export function render({ model, el }) {
     for (const part of [...sides, edge, arrow, ring])
       set(part, { display: units ? null : "none" });
     set(meet, { display: answer.meet ? null : "none" });
+    hulls.forEach((path, k) => {
+      const some = pad.points.filter(({ label }) => label > 0 === (k === 0));
+      const corners = hull(answer.meet ? some : []);
+      set(path, { d: plane.path(corners, corners.length > 2) });
+    });
     if (answer.meet) set(meet, { transform: `translate(${plane.toPixel(...answer.meet)})` });
     if (units) drawUnit();
     else drawNetwork();

@@ -90,6 +90,19 @@ export function separate(points) {
   return { meet: mix(plus.map((v) => v / total), points.map(({ x, y }) => [x, y])) };
 }
 
+/** The corners of the convex hull of points, in order around it (Andrew 1979). */
+export function hull(points) {
+  const sorted = points.map(({ x, y }) => [x, y]).sort((p, q) => p[0] - q[0] || p[1] - q[1]);
+  const turn = (p, q, r) => (q[0] - p[0]) * (r[1] - p[1]) - (q[1] - p[1]) * (r[0] - p[0]);
+  const half = (rows) => rows.reduce((kept, r) => {
+    while (kept.length > 1 && turn(kept.at(-2), kept.at(-1), r) <= 0) kept.pop();
+    kept.push(r);
+    return kept;
+  }, []);
+  const around = [half(sorted), half([...sorted].reverse())].flatMap((side) => side.slice(0, -1));
+  return around.length ? around : sorted.slice(0, 1);
+}
+
 /** The line with the largest margin, `{ w, b, margin }` with |w| = 1; null if there is none. */
 export function maxMargin(points) {
   const plus = points.filter((q) => q.label > 0), minus = points.filter((q) => q.label < 0);

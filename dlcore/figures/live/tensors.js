@@ -14,7 +14,7 @@ export function tensor(shape, data) {
  * A tensor from what a page stores: nested lists of numbers, which become doubles;
  * `{ shape, f32 }`, little-endian floats in base64; or `{ shape, i8, scales }`, whole numbers
  * from −128 to 127 in base64, where each row of the first axis is multiplied by its scale, or
- * all are by the only one. A tensor is returned as it is.
+ * all are by the only one; or `{ shape, u8 }`, bytes in base64. A tensor is returned as it is.
  */
 export function decode(stored) {
   if (stored.data) return stored;
@@ -24,13 +24,16 @@ export function decode(stored) {
     return tensor(stored.shape, data);
   }
   if (stored.i8 !== undefined) {
-    const { shape, scales } = stored, fits = [1, shape[0]].includes(scales.length);
+    const { shape } = stored, scales = decode(stored.scales).data;
+    const fits = [1, shape[0]].includes(scales.length);
     demand(fits, "decode: scales", `be 1 or ${shape[0]}, one for each row`, scales.length);
     const bytes = fromBase64(stored.i8), data = new Float32Array(bytes.byteLength);
     const row = data.length / scales.length;
     for (let i = 0; i < data.length; i++) data[i] = bytes.getInt8(i) * scales[Math.floor(i / row)];
     return tensor(shape, data);
   }
+  if (stored.u8 !== undefined)
+    return tensor(stored.shape, Float32Array.from(new Uint8Array(fromBase64(stored.u8).buffer)));
   return tensor(shapeOf(stored), Float64Array.from([stored].flat(Infinity)));
 }
 

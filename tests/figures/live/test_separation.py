@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.optimize import nnls
+from scipy.spatial import ConvexHull
 
 from dlcore import data
 from dlcore.connectionism import perceptron
@@ -105,3 +106,21 @@ def test_two_points_at_one_place_have_no_line(call):
     X, y = np.array([[0.5, 0.2], [0.5, 0.2], [1.0, 1.0]]), np.array([1.0, -1.0, 1.0])
     assert call("maxMargin(points)", X, y) is None
     assert call("separate(points)", X, y)["meet"] == pytest.approx([0.5, 0.2])
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_hull_has_the_corners_that_scipy_finds(call, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(-4, 5, size=(12, 2)).astype(float)  # whole numbers: ties happen
+    corners = np.array(call("hull(points)", X, np.ones(12)))
+    around = ConvexHull(X).vertices
+    start = [*map(tuple, X[around])].index(tuple(corners[0]))
+    assert np.array_equal(corners, np.roll(X[around], -start, axis=0))
+
+
+def test_the_hull_of_few_points_is_made_of_them(call):
+    for X in ([[1.0, 2.0]], [[0.0, 0.0], [1.0, 1.0]]):
+        assert call("hull(points)", X, np.ones(len(X))) == X
+    line = [[0.0, 0.0], [1.0, 1.0], [2.0, 2.0]]
+    assert call("hull(points)", line, np.ones(3)) == [line[0], line[2]]
+    assert call("hull([])", [[0.0, 0.0]], np.ones(1)) == []
