@@ -33,7 +33,7 @@ class Directive(NamedTuple):
     @property
     def name(self) -> str:
         """What messages call it."""
-        return f"{self.kind[4:]} {self.label or self.title or self.body.strip()[:40]!r}"
+        return f"{self.kind.removeprefix('prf:')} {self.label or self.title or self.body.strip()[:40]!r}"
 
 
 class Code(NamedTuple):

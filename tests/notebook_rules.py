@@ -14,6 +14,7 @@ from typing import TypeAlias
 from book_code import modules
 from book_figures import INSTALL
 from book_pages import Book, Page, is_explore, is_live, is_statement
+from book_predict import names_answer, printed
 from book_sheets import figures
 from IPython.core.inputtransformer2 import TransformerManager
 from stored_book import VARIES
@@ -198,6 +199,35 @@ def checks_in_evidence(page: Page, book: Book) -> Iterator[str]:
             yield f"{c.name} is evidence that nbval does not check. Remove its tag."
 
 
+def answers_its_predictions(page: Page, book: Book) -> Iterator[str]:
+    answers = {c.place: names_answer(c.source) for c in page.code}
+    asked = [d for d in page.directives if d.kind == "predict"]
+    for d in asked:
+        name = f"{page.path}, {d.name}"
+        below = [at for at, label in answers.items() if label == d.label]
+        if not d.label:
+            yield f"{name} has no label. Write as its first line: :label: <short-name>"
+        elif not any(at > d.place for at in below):
+            yield (
+                f"{name} has no answer. Write below it a code cell that prints the answer "
+                f"last and begins with the line: # answer: {d.label}"
+            )
+        elif len(below) > 1:
+            yield f"{name} has {len(below)} cells that answer it. Keep one below it."
+    for c in page.code:
+        label = answers[c.place]
+        if label is None:
+            if re.search(r"^\s*#\s*answer\b", c.source, re.I | re.M):
+                yield f"{c.name}: name the answer in the first lines, as # answer: <label>"
+            continue
+        if label not in {d.label for d in asked}:
+            yield f"{c.name}: no prediction of the page has the label {label}. Correct it."
+        if not printed(c.cell):
+            yield f"{c.name} prints no answer. Print it in the last line. {page.again}"
+        if IGNORED.search(c.marks()):
+            yield f"{c.name} is an answer that nbval does not compare. Remove its mark."
+
+
 def ignores_few_outputs(page: Page, book: Book) -> Iterator[str]:
     ignored = [c.name for c in page.code if IGNORED.search(c.marks())]
     if len(ignored) > MAX_IGNORED * len(page.code):
@@ -293,6 +323,7 @@ def lists_only_pages(book: Book) -> Iterator[str]:
 
 
 ALL: list[Rule] = [is_listed, has_unique_labels, names_no_machine, speaks_plainly]
+ALL += [answers_its_predictions]
 PAGE_RULES = [*ALL, states_nothing]
 NOTEBOOK_RULES = [
     *ALL,

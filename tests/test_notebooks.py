@@ -59,6 +59,7 @@ Equal signs give plus.
 """
 DEFINITION = "```{prf:definition}\n:label: square\n\n$a \\cdot a$\n```\n"
 CITED = "::::{prf:lemma}\n:label: known\n\nSee {cite:t}`who2000`.\n::::\n\n"
+QUESTION = "\n:::{predict} How much?\n:label: much\n\n- 8: No.\n- 9: Yes.\n:::\n"
 CHECK = "# evidence: squares\na = 3\nassert a**2 >= 0"
 ALT = "# alt: A curve\n#   that opens upwards.\n"
 FIGURE = f"# figure: parabola\n# caption: Squares.\n{ALT}plt.plot(x, x**2)"
@@ -191,6 +192,10 @@ def one_value_more(notebook: NotebookNode) -> None:
     about["controls"][0]["texts"].append("4")
 
 
+ASKED = both(
+    lambda n: n.cells[STATED].update(source=n.cells[STATED].source + QUESTION),
+    comment("# answer: much", PRINTED),
+)
 LAW = "def law(b):\n    assert b**2 >= 0\n"
 IGNORING = "nbval ignores 2 of 5 code cells, more than 25%"
 NO_ALT = "code cell 2 ('# figure: parabola') shows a picture. Write as its first line"
@@ -263,6 +268,30 @@ BREAKS: dict[str, list[tuple[Change, str]]] = {
         ),
         (tag("raises-exception", CHECKED), "evidence that nbval does not check"),
         (tag("nbval-skip", CHECKED), "Remove its tag"),
+    ],
+    "answers_its_predictions": [
+        (
+            both(ASKED, edit(STATED, ":label: much\n", "")),
+            "predict 'How much?' has no lab",
+        ),
+        (both(ASKED, move(PRINTED, STATED)), "line: # answer: much"),
+        (
+            both(ASKED, edit(PRINTED, "# answer: much\n", "")),
+            "predict 'much' has no answer",
+        ),
+        (
+            both(
+                ASKED, comment("# answer: much", SET), show(SET, stream("stdout", "9"))
+            ),
+            "predict 'much' has 2 cells that answer it",
+        ),
+        (
+            both(ASKED, edit(STATED, "{predict}", "{note}")),
+            "no prediction of the page has",
+        ),
+        (comment("a = 1\n# answer: much", PRINTED), "in the first lines, as # answer"),
+        (both(ASKED, lambda n: n.cells[PRINTED].outputs.clear()), "prints no answer"),
+        (both(ASKED, tag("nbval-ignore-output", PRINTED)), "Remove its mark"),
     ],
     "ignores_few_outputs": [
         (tag("nbval-ignore-output", DRAWN, PRINTED), IGNORING),
@@ -392,6 +421,8 @@ def test_label_may_not_be_used_on_another_page_either():
         edit(TEXT, "# Squares", "(sec-squares)=\n# Squares"),
         edit(STATED, "Equal", "See https://x.org/home/tmp and ~/work. Equal"),
         edit(STATED, "Equal", "```python\n{prf:theorem}\n```\n\nEqual"),
+        ASKED,
+        both(ASKED, comment("# check: nine", PRINTED)),
         tag("nbval-ignore-output", PRINTED),
         tag("hide-input", DRAWN, PRINTED),
         comment("x = 1\n\n" * 29, PRINTED),
