@@ -9,26 +9,49 @@ from typing import Any, NamedTuple
 import nbformat
 import yaml
 from book_figures import describe
-from book_ledger import EVIDENCE, STATEMENTS
+from book_ledger import CHECK, EVIDENCE, STATEMENTS
+from book_predict import ANSWER
 from book_sheets import Sheet, folder
 from book_sheets import read as read_sheet
 from markdown_it import MarkdownIt
+from markdown_it.token import Token
 from mdit_py_plugins.colon_fence import colon_fence_plugin
+from mdit_py_plugins.dollarmath import dollarmath_plugin
 from nbformat import NotebookNode
 
 from dlcore.figures.live import LIVE
 
-MARKDOWN = MarkdownIt().use(colon_fence_plugin)
+MARKDOWN = MarkdownIt().use(colon_fence_plugin).use(dollarmath_plugin)
+# Tags of cells whose code is not in view.
+HIDDEN = {"hide-input", "hide-cell", "remove-input", "remove-cell"}
+# Directives that fold what they hold; those with one of these classes do so as well.
+FOLDS = {"dropdown", "toggle"}
+NO_PROSE = {"code", "code-block", "code-cell", "math"}
 
 
 class Directive(NamedTuple):
-    """What stands in a text cell as ```{kind} title, :label: label, body."""
+    """What stands in a text cell as ```{kind} title, :option: value, body."""
 
     place: int
     kind: str
     title: str
-    label: str | None
+    options: dict[str, str]
     body: str
+
+    @property
+    def label(self) -> str | None:
+        """What others refer to it by."""
+        return self.options.get("label")
+
+    @property
+    def classes(self) -> set[str]:
+        """The words of its option ``:class:``."""
+        return {*self.options.get("class", "").split()}
+
+    @property
+    def folds(self) -> bool:
+        """Tell whether the page shows no more of it than its title."""
+        return bool(FOLDS & {self.kind, *self.classes})
 
     @property
     def name(self) -> str:
@@ -50,6 +73,14 @@ class Code(NamedTuple):
         """Return where nbval looks for instructions."""
         tags = "\n".join(self.cell.metadata.get("tags", []))
         return f"{tags}\n{self.cell.source}".replace("_", "-")
+
+    def in_view(self) -> bool:
+        """Tell whether the page shows the code: no tag hides it, nothing folds it."""
+        tags = {*self.cell.metadata.get("tags", [])}
+        answers = bool(ANSWER.match(self.source)) and "hide-output" not in tags
+        source = ANSWER.sub(r"\1", self.source)
+        checks = EVIDENCE.match(source) or CHECK.match(source)
+        return not (tags & HIDDEN or answers or checks)
 
     def pictures(self) -> list[NotebookNode]:
         """Return the outputs that show one."""
@@ -136,17 +167,43 @@ def entries(toc: Any) -> Iterator[str]:
             yield from entries(value)
 
 
+def directive(place: int, token: Token) -> Directive | None:
+    """Return the directive that a token of Markdown is, if it is one."""
+    head = re.fullmatch(r"\{([\w:-]+)\}\s*(.*)", token.info.strip())
+    if token.type not in {"fence", "colon_fence"} or not head:
+        return None
+    options, body = re.fullmatch(
+        r"((?::[\w-]+:.*\n?)*)([\s\S]*)", token.content
+    ).groups()
+    found = re.findall(r"^:([\w-]+):[ \t]*(.*?)[ \t]*$", options, re.M)
+    return Directive(place, *head.groups(), dict(found), body)
+
+
 def directives(place: int, text: str) -> Iterator[Directive]:
     """Yield the directives of a text, outer ones before those inside them."""
     for token in MARKDOWN.parse(text):
-        head = re.fullmatch(r"\{([\w:-]+)\}\s*(.*)", token.info.strip())
-        if token.type in {"fence", "colon_fence"} and head:
-            options, body = re.fullmatch(
-                r"((?::[\w-]+:.*\n?)*)([\s\S]*)", token.content
-            ).groups()
-            label = re.search(r"^:label:[ \t]*(\S+)", options, re.M)
-            yield Directive(place, *head.groups(), label and label[1], body)
-            yield from directives(place, body)
+        if d := directive(place, token):
+            yield d
+            yield from directives(place, d.body)
+
+
+def words(text: str) -> Iterator[str]:
+    """Yield the words of a text in the open: no formulas, no code, nothing folded.
+
+    Of a prediction, the words on its choices wait for a guess.
+    """
+    for token in MARKDOWN.parse(text):
+        d = directive(0, token)
+        if d and d.kind == "predict":
+            choices = re.findall(r"^- (.*?):\s", d.body, re.M)
+            yield from words("\n\n".join([d.title, *choices]))
+        elif d and not d.folds and d.kind not in NO_PROSE:
+            yield from words(f"{d.title}\n\n{d.body}")
+        elif token.type == "inline":
+            parts = [p for p in token.children or [] if "math" not in p.type]
+            said = "".join(p.content or " " for p in parts)
+            said = re.sub(r"\{[\w:-]+\}", "", said)  # the names of roles
+            yield from (w for w in said.split() if any(map(str.isalnum, w)))
 
 
 def is_statement(d: Directive) -> bool:

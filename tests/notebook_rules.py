@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from book_code import modules
 from book_figures import INSTALL
-from book_pages import Book, Page, is_explore, is_live, is_statement
+from book_pages import Book, Page, directives, is_explore, is_live, is_statement, words
 from book_predict import names_answer, printed
 from book_sheets import figures
 from IPython.core.inputtransformer2 import TransformerManager
@@ -26,6 +26,10 @@ MAX_IGNORED = 1 / 4  # of the code cells may hide their output from nbval
 MAX_SECONDS = 60  # of one core, to run a page
 # Pages that train on all of MNIST, or build a transformer, may take longer.
 MAX_SECONDS_LONG = 120
+MIN_READ = 1 / 2  # of the lines of code in view are there to be read
+MAX_WORDS = 5000  # in the open
+MIN_BUILT = 5  # lines of what an exercise builds
+MIN_ASKED, MAX_ASKED = 3, 6  # predictions in the text
 
 MACHINE = re.compile(
     r"(?:file://|(?<![\w:./~)}-]))/(?:root|home|work|tmp|Users)(?![\w-])"
@@ -42,6 +46,14 @@ IGNORED = re.compile(
 )
 UNCHECKED = re.compile(r"(?im)^(\s*#+\s*)?(nbval-skip|(nbval-)?raises-exception)\s*$")
 
+DRAWING = {"plt", "fig", "ax", "axes"}
+CLOCKS = {"perf_counter", "process_time", "thread_time", "monotonic", "timeit"}
+CLOCKS |= {f"{clock}_ns" for clock in CLOCKS} | {"default_timer"}
+GROW = {"append", "extend", "insert", "add", "update", "setdefault"}
+# Among the first comments of a cell: the exercise that it solves.
+SOLUTION = re.compile(r"\A(?:#.*\n)*?# solution: (\S+)[ \t]*$", re.M)
+PROGRAM = re.compile(r"^ *```python\n([\s\S]*?)^ *```", re.M)
+
 Rule: TypeAlias = Callable[[Page, Book], Iterator[str]]
 
 
@@ -51,10 +63,181 @@ def line_of(found: re.Match[str]) -> str:
     return (before.split("\n")[-1][-40:] + found[0] + after.split("\n")[0][:40]).strip()
 
 
+def python(source: str) -> str:
+    """Return what IPython makes of a cell."""
+    return TransformerManager().transform_cell(source)
+
+
+def is_assertion(node: ast.AST) -> bool:
+    """Tell whether a statement asserts: assert, np.testing.assert_allclose(...)."""
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+        function = node.value.func
+        name = getattr(function, "attr", getattr(function, "id", ""))
+        return name.startswith("assert_")
+    return isinstance(node, ast.Assert)
+
+
+def draws(node: ast.AST, names: set[str]) -> bool:
+    """Tell whether an expression is one of the names, or a call on or with one.
+
+    So are ``ax.plot(x)``, ``axes[0].set(...)`` and ``plot_points(X, y, square(ax, 1))``.
+    """
+    match node:
+        case ast.Name():
+            return node.id in names
+        case ast.Attribute() | ast.Subscript() | ast.Starred():
+            return draws(node.value, names)
+        case ast.Call():
+            given = [*node.args, *(k.value for k in node.keywords)]
+            return any(draws(part, names) for part in [node.func, *given])
+    return False
+
+
+def bound(target: ast.AST) -> set[str]:
+    """Return the names that an assignment binds or changes, without indices."""
+    match target:
+        case ast.Name():
+            return {target.id}
+        case ast.Tuple() | ast.List():
+            return set().union(*map(bound, target.elts))
+        case ast.Attribute() | ast.Subscript() | ast.Starred():
+            return bound(target.value)
+    return set()
+
+
+def pairs(target: ast.AST, value: ast.AST) -> Iterator[tuple[set[str], ast.AST]]:
+    """Yield the names of a target, each with its own part of the value if it has one."""
+    match target, value:
+        case ast.Tuple(elts=targets), (
+            ast.Tuple(elts=values) | ast.Call(func=ast.Name(id="zip"), args=values)
+        ) if len(targets) == len(values):
+            for one in zip(targets, values, strict=True):
+                yield from pairs(*one)
+        case _:
+            yield bound(target), value
+
+
+def loops(tree: ast.AST) -> Iterator[tuple[set[str], ast.AST]]:
+    """Yield the names that go through something, each with what it goes through.
+
+    Of a call only the function: ``times.items()`` are times, ``range(times)`` are not.
+    """
+    for node in ast.walk(tree):
+        if isinstance(node, ast.For | ast.comprehension):
+            for targets, values in pairs(node.target, node.iter):
+                is_call = isinstance(values, ast.Call)
+                yield targets, values.func if is_call else values
+
+
+def assignments(tree: ast.AST) -> Iterator[tuple[set[str], ast.AST]]:
+    """Yield the names that statements bind, each with what it binds them to."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Assign():
+                for target in node.targets:
+                    yield from pairs(target, node.value)
+            case ast.AnnAssign() | ast.AugAssign() | ast.NamedExpr() if node.value:
+                yield bound(node.target), node.value
+
+
+def parts(node: ast.AST) -> Iterator[ast.stmt]:
+    """Yield the statements inside a statement, without docstrings."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.excepthandler | ast.match_case):
+            yield from parts(child)
+        elif isinstance(child, ast.stmt) and not (
+            isinstance(child, ast.Expr) and isinstance(child.value, ast.Constant)
+        ):
+            yield child
+
+
+def lines_to_read(source: str) -> tuple[int, int]:
+    """Return how many lines a cell has, and how many of them are there to be read.
+
+    Blank lines and comments are no lines. Not there to be read are statements that import,
+    assert or only draw, and blocks and functions of nothing else. A statement only draws
+    if it is, binds or returns a call on or with ``plt``, ``fig``, ``ax``, ``axes``, or a
+    name that was bound to such a call.
+    """
+    code = python(source)
+    tree = ast.parse(code)
+    names = set(DRAWING)
+    for targets, value in [*assignments(tree), *loops(tree)]:
+        names |= targets if draws(value, names) else set()
+
+    def serves(node: ast.stmt) -> bool:
+        if inside := list(parts(node)):
+            return all(map(serves, inside))
+        shown = getattr(node, "value", None)
+        return (
+            isinstance(node, ast.Import | ast.ImportFrom)
+            or is_assertion(node)
+            or (shown is not None and draws(shown, names))
+        )
+
+    def skipped(node: ast.AST) -> Iterator[int]:
+        for part in parts(node):
+            if serves(part):
+                yield from range(part.lineno, (part.end_lineno or part.lineno) + 1)
+            else:
+                yield from skipped(part)
+
+    lines = {
+        n
+        for n, line in enumerate(code.split("\n"), 1)
+        if line.strip() and not line.strip().startswith("#")
+    }
+    return len(lines), len(lines - {*skipped(tree)})
+
+
+def timed(tree: ast.AST, known: set[str]) -> set[str]:
+    """Return the names in a cell whose values come from a clock.
+
+    These are the names of what is assigned, or grows by, an expression that mentions a clock
+    or such a name, and of functions that return one, but not those that return it beside
+    other things. Scopes are not told apart.
+    """
+    names = {*known}
+    while True:
+        new = set()
+        for targets, value in [*assignments(tree), *loops(tree)]:
+            new |= targets if tells_time(value, names) else set()
+        for node in ast.walk(tree):
+            match node:
+                case ast.Call(func=ast.Attribute(attr=name)) if name in GROW:
+                    if any(tells_time(given, names) for given in node.args):
+                        new |= bound(node.func)
+                case ast.FunctionDef():
+                    ends = [n for n in ast.walk(node) if isinstance(n, ast.Return)]
+                    values = [
+                        n.value for n in ends if not isinstance(n.value, ast.Tuple)
+                    ]
+                    if any(v and tells_time(v, names) for v in values):
+                        new.add(node.name)
+        if new <= names:
+            return names
+        names |= new
+
+
+def tells_time(node: ast.AST, names: set[str]) -> bool:
+    """Tell whether an expression mentions a clock or one of the names."""
+    for part in ast.walk(node):
+        match part:
+            case ast.Name(id=name) if name in CLOCKS | names:
+                return True
+            case ast.Attribute(value=ast.Name(id="time"), attr="time" | "time_ns"):
+                return True
+            case ast.Attribute(attr=name) | ast.Constant(value=str(name)) if (
+                name in CLOCKS
+            ):
+                return True
+    return False
+
+
 def asserts(source: str) -> bool:
     """Tell whether a cell asserts something that depends on a variable."""
     try:
-        tree = ast.parse(TransformerManager().transform_cell(source))
+        tree = ast.parse(python(source))
     except SyntaxError:
         return False
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
@@ -228,6 +411,113 @@ def answers_its_predictions(page: Page, book: Book) -> Iterator[str]:
             yield f"{c.name} is an answer that nbval does not compare. Remove its mark."
 
 
+def asks_predictions(page: Page, book: Book) -> Iterator[str]:
+    """Questions below the summary are a self-check, and not counted."""
+    texts = [c.source for c in page.cells if c.cell_type == "markdown"]
+    text, *_ = re.split(r"(?m)^## Summary\b", "\n\n".join(texts))
+    n = sum(d.kind == "predict" for d in directives(0, text))
+    if not MIN_ASKED <= n <= MAX_ASKED:
+        yield (
+            f"{page.path} asks for {n} predictions, not {MIN_ASKED} to {MAX_ASKED}. Where a "
+            "section opens with a question, write it as :::{predict} <question>"
+        )
+    asked = [d.kind for d in page.directives if d.kind.startswith("predict")]
+    if asked[-1:] != ["predictions"] or asked.count("predictions") > 1:
+        yield f"{page.path}: write one :::{{predictions}} below the last question."
+
+
+def hints_before_solutions(page: Page, book: Book) -> Iterator[str]:
+    exercise, hinted = None, set()
+    for d in page.directives:
+        if d.kind == "exercise":
+            exercise = d.label
+        elif d.folds and re.match("hint", d.title, re.I) and d.body.strip():
+            hinted.add(exercise)
+        elif d.kind == "solution" and d.title not in hinted:
+            yield (
+                f"{page.path}: the exercise {d.title} has no hint. Write between it and its "
+                "solution what to try first: :::{dropdown} Hint"
+            )
+
+
+def builds_something(page: Page, book: Book) -> Iterator[str]:
+    """An exercise with ``:class: build`` asks for a program, and its solution has one.
+
+    The program is a block of code in the solution, or a code cell below it, which is
+    folded and says among its first comments ``# solution: <label of the exercise>``.
+    """
+    exercises = {d.label: d for d in page.directives if d.kind == "exercise"}
+    solutions = {d.title: d for d in page.directives if d.kind == "solution"}
+    named = [(c, of) for c in page.code if (of := SOLUTION.match(c.source))]
+    built = [label for label, d in exercises.items() if "build" in d.classes]
+    for label in built:
+        programs = []
+        if solution := solutions.get(label):
+            programs += PROGRAM.findall(solution.body)
+            below = [(c, of) for c, of in named if c.place > solution.place]
+            programs += [c.source for c, of in below if of[1] == label]
+        sizes = [sum(map(bool, map(str.strip, p.split("\n")))) for p in programs]
+        if max(sizes, default=0) < MIN_BUILT:
+            yield (
+                f"{page.path}: the solution of {label} has no program of {MIN_BUILT} lines. "
+                "Write it there as ```python, or below as a folded cell with the first line "
+                f"# solution: {label}"
+            )
+    if not built:
+        yield (
+            f"{page.path} has no exercise that builds something. Let one ask for a program, "
+            "and write below its label: :class: build"
+        )
+    for c, of in named:
+        if of[1] not in exercises:
+            yield f"{c.name}: no exercise has the label {of[1]}. Correct it."
+        if c.in_view():
+            yield f"{c.name} shows a solution before it is asked for. Tag it hide-input."
+
+
+def shows_code_to_read(page: Page, book: Book) -> Iterator[str]:
+    # A cell that asserts is a check, however it is mixed.
+    counts = [
+        (n, 0 if asserts(c.source) else read)
+        for c in page.code
+        if c.in_view()
+        for n, read in [lines_to_read(c.source)]
+    ]
+    lines, read = (sum(n) for n in zip(*counts, strict=True)) if counts else (0, 0)
+    if read < max(1, MIN_READ * lines):
+        yield (
+            f"{page.path} shows {lines} lines of code, of which {read} are there to be read, "
+            f"less than {MIN_READ:.0%}. Show the algorithm whole, begin cells that check with "
+            "# check: <what was tried>, tag cells that draw or import hide-input."
+        )
+
+
+def is_short(page: Page, book: Book) -> Iterator[str]:
+    texts = [c.source for c in page.cells if c.cell_type == "markdown"]
+    n = sum(1 for text in texts for _ in words(text))
+    if n > MAX_WORDS:
+        yield (
+            f"{page.path} has {n} words in the open, more than {MAX_WORDS}. Leave out what no "
+            "later step needs, fold long proofs: :::{dropdown} Proof"
+        )
+
+
+def asserts_no_time(page: Page, book: Book) -> Iterator[str]:
+    names: set[str] = set()
+    for c in page.code:
+        tree = ast.parse(python(c.source))
+        stored = [n for n in ast.walk(tree) if isinstance(n, ast.Name)]
+        names -= {n.id for n in stored if isinstance(n.ctx, ast.Store)}
+        names = timed(tree, names)
+        for node in ast.walk(tree):
+            if is_assertion(node) and tells_time(node, names):
+                line = ast.unparse(node).split("\n")[0]
+                yield (
+                    f"{c.name} asserts what a clock said: {line!r}. Print it, and assert "
+                    "what can be counted: steps, calls, operations."
+                )
+
+
 def ignores_few_outputs(page: Page, book: Book) -> Iterator[str]:
     ignored = [c.name for c in page.code if IGNORED.search(c.marks())]
     if len(ignored) > MAX_IGNORED * len(page.code):
@@ -340,4 +630,10 @@ NOTEBOOK_RULES = [
     stores_its_frames,
     stays_within_its_budget,
     says_how_to_install,
+    asks_predictions,
+    hints_before_solutions,
+    builds_something,
+    shows_code_to_read,
+    is_short,
+    asserts_no_time,
 ]
