@@ -8,6 +8,7 @@ from dlcore.checks import (
     check_between,
     check_columns,
     check_data,
+    check_finite,
     check_matrix,
     check_one_of,
     check_positive,
@@ -84,6 +85,20 @@ def test_matrices_are_arrays_or_tensors(zeros):
         check_columns("f: X", zeros((3, 2)), 4)
     with pytest.raises(ValueError, match=r"each of the 3 rows of X; got shape \(2,\)"):
         check_data("f", zeros((3, 2)), zeros(2))
+
+
+def test_shapes_of_tensors_read_as_those_of_arrays():
+    with pytest.raises(ValueError, match=r"the shape \(2,\); got shape \(2, 3\)\.$"):
+        check_shape("f: x", torch.zeros(2, 3), 2)
+
+
+@pytest.mark.parametrize("bad", [nan, inf, -inf])
+def test_finite_looks_at_every_entry_of_numbers_arrays_and_tensors(bad):
+    weights = torch.ones(2, requires_grad=True)
+    check_finite("f: x", 1.0, 2, np.ones((2, 2)), [1, 2], weights, torch.arange(3))
+    for x in [bad, np.array([1, bad]), torch.tensor([1, bad]), weights * bad, [1, bad]]:
+        with pytest.raises(ValueError, match="f: x must be finite; got NaN or ∞"):
+            check_finite("f: x", 1.0, x)
 
 
 @pytest.mark.usefixtures("unchecked")

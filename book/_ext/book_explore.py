@@ -20,9 +20,11 @@ from PIL import Image
 from sphinx.application import Sphinx
 from sphinx.util import logging
 
+from dlcore.figures.controls import track
 from dlcore.figures.explore import DESCRIPTION, FRAME_SCALE
 
 STILL = ".still.webp"
+LENGTH = 1000  # of a track on which stops do not lie evenly
 
 logger = logging.getLogger(__name__)
 
@@ -36,8 +38,23 @@ def alternative(description: dict[str, Any]) -> str:
     return f"{description['about']} ({', '.join(values)})"
 
 
+def stops(texts: list[str]) -> list[int]:
+    """Return where on the track of a slider its numbers are; 0, 1, 2, … if evenly.
+
+    >>> stops(["1", "10", "1000"]), stops(["−1", "0", "1"])
+    ([0, 333, 1000], [0, 1, 2])
+    """
+    evenly, last = [*range(len(texts))], len(texts) - 1
+    if last < 2:  # a switch, or nothing to move
+        return evenly
+    _, places = track([float(text.replace("−", "-")) for text in texts])
+    if places == [round(k / last, 3) for k in evenly]:
+        return evenly
+    return [round(LENGTH * place) for place in places]
+
+
 def control_html(control: dict[str, Any]) -> str:
-    """Return a slider for numbers, a menu for names."""
+    """Return a slider for numbers, a menu for names; explore.js makes switches of two."""
     texts, at = control["texts"], control["at"]
     if control["menu"]:
         options = "".join(
@@ -46,8 +63,10 @@ def control_html(control: dict[str, Any]) -> str:
         )
         entry = f"<select data-size={len(texts)}>{options}</select>"
     else:
+        places = stops(texts)
         entry = (
-            f'<input type="range" min=0 max={len(texts) - 1} value={at} '
+            f'<input type="range" min=0 max={places[-1]} value={places[at]} '
+            f'data-stops="{places}" '
             f'data-size={len(texts)} data-texts="{escape(json.dumps(texts))}" '
             f'aria-valuetext="{escape(texts[at])}">'
             f"<output>{escape(texts[at])}</output>"
@@ -72,7 +91,8 @@ def html(description: dict[str, Any], sheet: Sheet, beside: str) -> str:
     }
     script = json.dumps(about).replace("<", "\\u003c")  # no text ends it
     return (
-        f'<div class="explore" data-name="{name}"><div class="explore-window">'
+        f'<div class="explore" id="figure-{name}" data-name="{name}">'
+        f'<div class="explore-window">'
         f'<img src="{beside}/{name}{STILL}" '
         f"width={round(width / FRAME_SCALE)} height={round(height / FRAME_SCALE)} "
         f'alt="{escape(alternative(description))}"></div>'

@@ -60,7 +60,7 @@ def track(numbers: Sequence[float]) -> tuple[str, list[float]]:
 def _places(numbers: Sequence[float]) -> list[float]:
     """Return where numbers are between the first, at 0, and the last, at 1."""
     first, length = numbers[0], numbers[-1] - numbers[0]
-    return [(x - first) / length if length else 0.0 for x in numbers]
+    return [(x - first) / length + 0.0 if length else 0.0 for x in numbers]
 
 
 def _evenness(places: Sequence[float]) -> float:
@@ -86,6 +86,8 @@ class Control:
         >>> control = Control("step size", [0.1, 0.5, 1.0], 0.1)
         >>> control.is_menu, control.spacing, control.nearest(0.6)
         (False, 'linear', 0.5)
+        >>> control.read(0.6), control.read(0.5000001)
+        (0.6, 0.5)
     """
 
     def __init__(
@@ -96,6 +98,8 @@ class Control:
         self.is_switch = len(values) == 2 and not stops
         self.is_whole = all(isinstance(v, int) for v in values)
         self.spacing = "even" if self.is_menu or stops else track(self.numbers)[0]
+        self.form = ".3g" if self.spacing == "log" else f".{self._decimals()}f"
+        self.form = "d" if self.is_whole else self.form
 
     @property
     def numbers(self) -> list[float]:
@@ -110,11 +114,25 @@ class Control:
         return min(self.numbers, key=lambda x: abs(place(x) - place(value)))
 
     def read(self, value: Value) -> Value:
-        """Return what a widget's value means: listed values are exact, wholes whole."""
-        if self.is_whole and not isinstance(value, str):
+        """Return what a widget's value means: wholes are whole, listed values exact.
+
+        A number that reads as a listed one does is that one.
+        """
+        if isinstance(value, str):
+            return value
+        if self.is_whole:
             return round(value)
         stop: Any = self.nearest(value)
-        return stop if value == stop or _equal(value, stop) else value
+        return stop if self._reads(value) == self._reads(stop) else value
+
+    def _reads(self, number: float) -> str:
+        return format(number, f"z{self.form}")
+
+    def _decimals(self) -> int:
+        """Return how many a slider shows: two or three digits, more if some are listed."""
+        span = max(self.numbers, default=0) - min(self.numbers, default=0)
+        least = max(2 - floor(log10(span)), 0) if span else 0
+        return max(least, *(min(_digits(x), least + 2) for x in self.numbers), 0)
 
     def widget(self) -> Any:
         """Return the widget that sets the parameter in a live notebook."""
@@ -127,26 +145,23 @@ class Control:
             "layout": {"width": "32em"},
         }
         if self.is_switch or self.is_menu or self.spacing == "even":
+            shared["options"] = [(as_text(v), v) for v in self.values]
+            if self.is_switch:
+                shared["style"] |= {"button_width": "auto"}  # long names are seen whole
+                shared["layout"] = {"width": "auto"}
+                return widgets.ToggleButtons(**shared)
             kind = widgets.Dropdown if self.is_menu else widgets.SelectionSlider
-            kind = widgets.ToggleButtons if self.is_switch else kind
-            return kind(options=[(as_text(v), v) for v in self.values], **shared)
+            return kind(**shared)
         low, high = min(self.numbers), max(self.numbers)
+        shared["readout_format"] = self.form
         if self.spacing == "log":
             low, high = log10(low) - 1e-9, log10(high) + 1e-9  # both ends are inside
-            form, step = "d" if self.is_whole else ".3g", (high - low) / 500
-            shared |= {"step": step, "readout_format": form}
-            return widgets.FloatLogSlider(min=low, max=high, **shared)
+            step = (high - low) / 500
+            return widgets.FloatLogSlider(min=low, max=high, step=step, **shared)
         if self.is_whole:
             return widgets.IntSlider(min=low, max=high, **shared)
-        digits = max(2 - floor(log10(high - low)), 0)
-        digits = max(digits, *(min(_digits(x), digits + 2) for x in self.numbers))
-        shared |= {"step": 10.0**-digits, "readout_format": f".{digits}f"}
-        return widgets.FloatSlider(min=low, max=high, **shared)
-
-
-def _equal(value: Any, stop: Any) -> bool:
-    """Tell whether numbers differ by rounding only, as those of a logarithmic slider do."""
-    return not isinstance(value, str) and abs(value - stop) <= 1e-6 * abs(stop)
+        step = 10.0 ** -self._decimals()
+        return widgets.FloatSlider(min=low, max=high, step=step, **shared)
 
 
 def _digits(x: float) -> int:

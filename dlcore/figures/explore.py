@@ -136,10 +136,8 @@ class Explorer:
         self, start: Mapping[str, Any], labels: Mapping[str, str], max_frames: int
     ) -> None:
         sizes = [len(vs) for vs in self.values.values()]
-        must, hint = (
-            "have a docstring",
-            "It becomes the alternative text of the picture.",
-        )
+        must = "have a docstring that describes the picture"
+        hint = "It becomes the alternative text."
         check(bool(self.describe), "explore: draw", must, repr(self._name), hint)
         ok, hint = min(sizes, default=0) > 0, "Write explore(draw, angle=[0, 30, 60])."
         must = "each have at least one value"
@@ -174,16 +172,24 @@ class Explorer:
 
     def alt(self, choice: Mapping[str, Value]) -> str:
         """Return the alternative text of one frame: the description and the values."""
-        at = ", ".join(f"{self.labels[n]} = {as_text(v)}" for n, v in choice.items())
-        return f"{self.describe} ({at})"
+        return f"{self.describe} ({self._values(choice)})"
+
+    def _values(self, choice: Mapping[str, Value]) -> str:
+        """Return values with their labels, as readers see them."""
+        return ", ".join(f"{self.labels[n]} = {as_text(v)}" for n, v in choice.items())
 
     def image(self, choice: Mapping[str, Value]) -> Image.Image:
-        """Draw one frame."""
-        drawn = self.draw(**choice)
-        fig = drawn.get_figure(root=True) if isinstance(drawn, Axes) else drawn
-        ok, must = isinstance(fig, Figure), "return a Figure or an Axes"
-        check(ok, "explore: draw", must, fig)
-        plt.close(fig)
+        """Draw one frame; nothing stays open, also if the drawing fails."""
+        before = {*plt.get_fignums()}
+        try:
+            fig: Any = self.draw(**choice)
+            fig = fig.get_figure(root=True) if isinstance(fig, Axes) else fig
+            ok, must = isinstance(fig, Figure), "return a Figure or an Axes"
+            check(ok, "explore: draw", must, fig)
+            plt.close(fig)
+        finally:
+            for number in {*plt.get_fignums()} - before:
+                plt.close(number)
         canvas: Any = FigureCanvasAgg(fig)
         fig.set_dpi(FRAME_SCALE * fig.dpi)
         margins = _what_stands_beside(fig)
@@ -232,47 +238,50 @@ class Explorer:
             )
             for name, values in self.values.items()
         }
-        rows = {name: control.widget() for name, control in controls.items()}
+        handles = {name: control.widget() for name, control in controls.items()}
         view = widgets.HTML()
+        going_back = False
 
-        def show(moved: str) -> None:
-            choice = {name: c.read(rows[name].value) for name, c in controls.items()}
-            try:
-                view.value = self._frame(choice)
-            except Exception as error:  # whatever it is, the reader is told
-                said = _paragraph(self._complaint(choice, error))
-                stop = controls[moved].nearest(choice[moved])
-                if stop == choice[moved]:
-                    view.value = said
-                else:
-                    rows[moved].value = stop  # and so it is shown
-                    at = f"{self.labels[moved]} = {as_text(stop)}"
-                    view.value += said + _paragraph(f"So this is {at}.")
+        def show(_: object = None) -> None:
+            nonlocal going_back
+            if going_back:  # one handle after the other: shown when all are there
+                return
+            choice = {name: c.read(handles[name].value) for name, c in controls.items()}
+            stops = {name: c.nearest(choice[name]) for name, c in controls.items()}
+            shown, drawn = self._frame(choice)
+            if not drawn and stops != choice:
+                going_back = True
+                for name, stop in stops.items():
+                    handles[name].value = stop
+                going_back = False
+                moved = {name: v for name, v in stops.items() if v != choice[name]}
+                told = f"This is {self._values(moved)}, the nearest that is listed."
+                shown = self._frame(stops)[0] + shown + _paragraph(told)
+            view.value = shown
 
         began = time.perf_counter()
-        show(next(iter(rows)))
+        show()
         slow = time.perf_counter() - began > _SLOW
-        for name, row in rows.items():
-            if slow and hasattr(row, "continuous_update"):
-                row.continuous_update = False
-            row.observe(lambda _, name=name: show(name), "value")
+        for handle in handles.values():
+            if slow and hasattr(handle, "continuous_update"):
+                handle.continuous_update = False
+            handle.observe(show, "value")
+        rows = dict(handles)
         if self.play:
             (name,) = self._numbers()
-            slider = rows[name]
+            slider = handles[name]
             last = len(slider.options) - 1
             player = widgets.Play(value=slider.index, max=last, interval=_PLAY_MS)
             widgets.link((player, "value"), (slider, "index"))
             rows[name] = widgets.HBox([player, slider])
         return widgets.VBox([view, *rows.values()])
 
-    def _frame(self, choice: Mapping[str, Value]) -> str:
-        """Return one frame as HTML; close what a drawing that failed left open."""
-        before = {*plt.get_fignums()}
+    def _frame(self, choice: Mapping[str, Value]) -> tuple[str, bool]:
+        """Return one frame as HTML, or what its drawing raised; and which it is."""
         try:
-            return _img(self.image(choice), self.alt(choice))
-        finally:
-            for number in {*plt.get_fignums()} - before:
-                plt.close(number)
+            return _img(self.image(choice), self.alt(choice)), True
+        except Exception as error:  # whatever it is, the reader is told
+            return _paragraph(self._complaint(choice, error)), False
 
     def _complaint(self, choice: Mapping[str, Value], error: Exception) -> str:
         """Say which call of the drawing failed, and why, in one line."""

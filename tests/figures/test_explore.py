@@ -1,6 +1,7 @@
 import base64
 import io
 import json
+import re
 from html.parser import HTMLParser
 
 import matplotlib.pyplot as plt
@@ -63,7 +64,8 @@ def forgets(a):
     [
         (
             {"draw": undocumented, "a": [1]},
-            "draw must have a docstring .* 'undocumented'",
+            "draw must have a docstring that describes the picture; got "
+            "'undocumented'. It becomes the alternative text.$",
         ),
         ({}, r"parameters must each have at least one value; got \{\}. Write explore"),
         ({"a": []}, "parameters must each have at least one value"),
@@ -80,8 +82,10 @@ def forgets(a):
             {"kind": ["up"], "play": True},
             "play must go with exactly one parameter of numbers",
         ),
-        ({"a": [1], "start": {"b": 1}}, r"must name one of \['a'\]; got 'b'"),
-        ({"a": [1], "labels": {"b": "x"}}, r"must name one of \['a'\]; got 'b'"),
+        *(
+            ({"a": [1], **bad}, r"a name in start or labels must be one of .* got 'b'")
+            for bad in ({"start": {"b": 1}}, {"labels": {"b": "x"}})
+        ),
         (
             {"a": [1, 2], "start": {"a": 3}},
             r"start\['a'\] must be one of \[1, 2\]; got 3",
@@ -94,8 +98,10 @@ def test_refuses_what_it_cannot_show(arguments, message):
         explore(arguments.pop("draw"), **arguments)
 
 
-def test_refuses_a_draw_that_returns_nothing():
-    with pytest.raises(ValueError, match="return a Figure or an Axes; got None"):
+@pytest.mark.parametrize("mode", ["frames", "still"])
+def test_what_is_stored_was_drawn(mode, monkeypatch):
+    monkeypatch.setenv("DLCORE_EXPLORE", mode)
+    with pytest.raises(ValueError, match="draw must return a Figure or an Axes; got N"):
         explore(forgets, a=[1])._repr_mimebundle_()
 
 
@@ -201,24 +207,135 @@ def picture(widget):
 class Picture(HTMLParser):
     def __init__(self, html):
         super().__init__()
-        self.images = []
+        self.images, self.said = [], []
         self.feed(html)
 
     def handle_starttag(self, tag, attrs):
-        self.images.append(dict(attrs))
+        if tag == "img":
+            self.images.append(dict(attrs))
+        else:
+            assert (tag, attrs) == ("p", [("role", "alert")])
+
+    def handle_data(self, data):
+        self.said.append(data)
 
 
 def test_moving_a_live_control_redraws():
     widget = explore(
         shade, a=[0, 1, 2], kind=["up", "down"], start={"a": 1}, labels={"a": "dark"}
     ).widget()
-    _, slider, menu = widget.children
-    assert (slider.description, menu.description) == ("dark", "kind")
+    _, slider, switch = widget.children
+    assert (slider.description, switch.description) == ("dark", "kind")
     assert picture(widget) == (0.6, "A square as dark as a. (dark = 1, kind = up)")
-    slider.index = 2
+    slider.value = 2
     assert picture(widget) == (0.7, "A square as dark as a. (dark = 2, kind = up)")
-    menu.value = "down"
+    switch.value = "down"
     assert picture(widget) == (0.3, "A square as dark as a. (dark = 2, kind = down)")
+
+
+def test_between_listed_numbers_a_live_figure_is_drawn_too():
+    widget = explore(shade, a=[0.0, 1.0, 4.0], kind=["up"]).widget()
+    widget.children[1].value = 2.57
+    assert picture(widget) == (0.8, "A square as dark as a. (a = 2.57, kind = up)")
+
+
+def only_listed(a, kind="up"):
+    """A square that is drawn for some numbers only."""
+    opened = plt.figure(figsize=(0.4, 0.4))
+    if a not in (1, 2, 8) or (kind == "picky" and a != 2):
+        raise KeyError(f"no <{a}>")
+    opened.set_facecolor(str(a / 10))
+    return opened
+
+
+def said(widget):
+    """Return what stands in the figure as text."""
+    return Picture(widget.children[0].value).said
+
+
+def test_a_drawing_that_raises_between_stops_goes_to_the_nearest_and_says_so():
+    widget = explore(only_listed, a=[1, 2, 8], labels={"a": "dark"}).widget()
+    slider = widget.children[1]
+    slider.value = 6.0  # nearer to 8 on a logarithmic track
+    assert slider.value == 8
+    assert picture(widget) == (
+        0.8,
+        "A square that is drawn for some numbers only. (dark = 8)",
+    )
+    assert said(widget) == [
+        "only_listed(a=6) raised KeyError: 'no <6>'",
+        "This is dark = 8, the nearest that is listed.",
+    ]
+    slider.value = 2
+    assert picture(widget)[0] == 0.2
+    assert said(widget) == []
+    assert plt.get_fignums() == []
+
+
+def test_a_switch_brings_a_slider_back_to_what_is_listed():
+    asked = []
+
+    def draw(a, kind):
+        """A square."""
+        asked.append((a, kind))
+        if kind == "down" and a != round(a):
+            raise ValueError("whole")
+        return shade(a, kind)
+
+    widget = explore(draw, a=[0.0, 1.0, 4.0], kind=["up", "down"]).widget()
+    _, slider, switch = widget.children
+    slider.value = 1.3
+    assert said(widget) == []
+    switch.value = "down"
+    assert (slider.value, switch.value) == (1, "down")
+    assert picture(widget) == (0.4, "A square. (a = 1, kind = down)")
+    assert said(widget)[1] == "This is a = 1, the nearest that is listed."
+    assert asked[2:] == [(1.3, "down"), (1, "down")]  # drawn once on the way back
+
+
+def test_a_drawing_that_raises_at_a_stop_says_so_in_the_figure(monkeypatch):
+    monkeypatch.delenv("DLCORE_EXPLORE", raising=False)
+    widget = explore(only_listed, a=[2, 1], kind=["up", "picky"]).widget()
+    _, slider, switch = widget.children
+    switch.value = "picky"
+    slider.value = 1
+    assert slider.value == 1
+    assert "<img" not in widget.children[0].value
+    assert said(widget) == ["only_listed(a=1, kind='picky') raised KeyError: 'no <1>'"]
+    slider.value = 2
+    assert picture(widget)[0] == 0.2
+    assert plt.get_fignums() == []
+
+
+@pytest.mark.parametrize("draw", [only_listed, forgets])
+def test_a_figure_that_cannot_even_begin_says_so_and_can_be_moved(draw, monkeypatch):
+    monkeypatch.delenv("DLCORE_EXPLORE", raising=False)
+    bundle, _ = explore(draw, a=[3, 1, 2])._repr_mimebundle_()
+    assert set(bundle) == {WIDGET, "text/plain"}
+    assert re.match(rf"{draw.__name__}\(a=3\) raised \w+Error: ", bundle["text/plain"])
+    widget = explore(draw, a=[3, 1, 2]).widget()
+    assert said(widget) == [bundle["text/plain"]]
+    if draw is only_listed:
+        widget.children[1].value = 2
+        assert picture(widget)[0] == 0.2
+    else:
+        assert "draw must return a Figure or an Axes; got None." in said(widget)[0]
+    assert plt.get_fignums() == []
+
+
+@pytest.mark.parametrize("mode", ["frames", "still"])
+def test_a_drawing_that_raises_is_not_stored_and_leaves_nothing_open(mode, monkeypatch):
+    monkeypatch.setenv("DLCORE_EXPLORE", mode)
+    with pytest.raises(KeyError, match="no <3>"):
+        explore(only_listed, a=[3, 1])._repr_mimebundle_()
+    assert plt.get_fignums() == []
+
+
+@pytest.mark.parametrize("slow", [True, False])
+def test_slow_drawings_wait_until_a_slider_is_let_go(slow, monkeypatch):
+    monkeypatch.setattr(module, "_SLOW", 0 if slow else 60)
+    widget = explore(shade, a=[0, 1, 2], kind=["up", "down"]).widget()
+    assert widget.children[1].continuous_update is not slow
 
 
 def test_live_player_moves_the_slider_from_where_it_starts():

@@ -255,8 +255,14 @@ def same(x):
         (lambda: wavy(9.0), "wavy: points must have 1 coordinates"),
         (lambda: along(same, 1.0), "descend: start must be a vector, not empty; got"),
         (lambda: along(same, np.array([np.nan])), "descend: start must be finite"),
-        (lambda: along(lambda x: np.ones(2), ONE), "gradients must have the shapes"),
-        (lambda: along(lambda x: 2.0, ONE), "gradients must have the shapes"),
+        (
+            lambda: along(lambda x: np.ones(2), ONE),
+            "GD: gradients must be arrays of the shapes [(1,)]; got [(2,)].",
+        ),
+        (
+            lambda: along(lambda x: 2.0, ONE),
+            "GD: gradients must be arrays of the shapes [(1,)]; got [()].",
+        ),
         (lambda: along(same, ONE, copy=True), "make must build the optimizer"),
         (lambda: along(same, ONE, -1), "descend: steps must be a whole"),
         (
