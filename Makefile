@@ -2,7 +2,7 @@
 
 PYTHON ?= python3
 COMMANDS := book test lint package notebooks-test site-test hub-test notebooks \
-	lab serve bench classroom wheel pins clean
+	runs lab serve bench classroom wheel pins clean
 
 .PHONY: help $(COMMANDS)
 help $(COMMANDS):

@@ -129,6 +129,13 @@ def notebooks(options: Namespace) -> None:
     run("python book/_ext/run_notebooks.py", *which, threads=1)
 
 
+def runs(options: Namespace) -> None:
+    """List the recorded runs; repeat the one named, or confirm it (--confirm)."""
+    ready()
+    which = [options.name] if options.name else []
+    run("python -m runs", *which, *["--confirm"] * options.confirm, threads=1)
+
+
 def lab(options: Namespace) -> None:
     """Open the notebooks in JupyterLab."""
     ready()
@@ -190,7 +197,7 @@ def clean(options: Namespace) -> None:
 
 
 FIRST = [book, test, lint, package, notebooks_test, site_test, hub_test]
-COMMANDS = [*FIRST, notebooks, lab, serve, bench, classroom, wheel, pins, clean]
+COMMANDS = [*FIRST, notebooks, runs, lab, serve, bench, classroom, wheel, pins, clean]
 
 
 # What the commands need.
@@ -484,7 +491,9 @@ def build_wheel(folder: Path = ROOT / "dist") -> Path:
     built = folder / wheel_name()
     texts = [ROOT / name for name in ("pyproject.toml", "README.md", "LICENSE")]
     modules = ROOT / "dlcore"
+    records = [card.parent for card in sorted(ROOT.glob("runs/[!.]*/card.json"))]
     sources = [*texts, modules, *modules.rglob("[!_]*"), *modules.rglob("*.py")]
+    sources += [file for record in records for file in record.iterdir()]
     newest = max(path.stat().st_mtime for path in sources)
     if built.exists() and built.stat().st_mtime > newest:
         return built
@@ -496,6 +505,8 @@ def build_wheel(folder: Path = ROOT / "dist") -> Path:
             shutil.copy(text, copy)
         caches = shutil.ignore_patterns("__pycache__")
         shutil.copytree(modules, Path(copy, "dlcore"), ignore=caches)
+        for record in records:
+            shutil.copytree(record, Path(copy, "dlcore", "data", "runs", record.name))
         done = subprocess.run(
             [tool("python"), "-c", build, folder.resolve()],
             cwd=copy,
@@ -601,6 +612,14 @@ def main(arguments: list[str]) -> None:
                 action="store_true",
                 default=everything,
                 help="skip no notebook, whether or not it has changed since it passed",
+            )
+        if command is runs:
+            one.add_argument("name", nargs="?", default=os.environ.get("RUN", ""))
+            one.add_argument(
+                "--confirm",
+                action="store_true",
+                default=os.environ.get("CONFIRM", "0") not in ("", "0"),
+                help="accept changed code if it gives the recorded start and figures",
             )
         if command is serve:
             port = int(os.environ.get("PORT", "8000"))

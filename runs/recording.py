@@ -36,7 +36,7 @@ CLOSE = 1e-3  # relative: another processor rounds otherwise
 MOST_BYTES = {"weights of a model": 500_000, "all records": 8_000_000}
 
 sys.path.append(str(ROOT / "book" / "_ext"))
-from book_code import modules, parsed, read  # noqa: E402
+from book_code import modules, parsed, read_module  # noqa: E402
 
 
 class RecordError(Exception):
@@ -70,7 +70,7 @@ def hashes(name: str, root: Path = ROOT) -> dict[str, str]:
     tree = parsed(path.read_text(encoding="utf-8"))
     found = {f"runs/{name}.py": _digest(ast.dump(tree))}
     for file in modules([path.read_text(encoding="utf-8")], root):
-        found[file.relative_to(root).as_posix()] = _digest(read(file, root)[0])
+        found[file.relative_to(root).as_posix()] = _digest(read_module(file, root)[0])
     wheels = script(name).DATA
     return found | {WHEELS[wheel].file: WHEELS[wheel].sha256 for wheel in wheels}
 

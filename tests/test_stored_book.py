@@ -11,7 +11,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from book_code import _read, fingerprint, modules
+from book_code import fingerprint, modules, read_module
 from book_costs import cost_of, say_cost, spoken
 from book_explore import html, make_movable, write_stills
 from book_sheets import Sheet, figures, folder, read
@@ -91,7 +91,7 @@ def test_a_fingerprint_follows_the_code_that_counts(file, source, same, package)
     cells = ["from dlcore.upper import y", "y"]
     before = fingerprint(cells, package)
     (package / "dlcore" / file).write_text(source)
-    _read.cache_clear()
+    read_module.cache_clear()
     assert (fingerprint(cells, package) == before) is same
 
 

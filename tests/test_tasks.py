@@ -20,7 +20,7 @@ NAMES = [command.__name__.replace("_", "-") for command in tasks.COMMANDS]
 @pytest.fixture(autouse=True)
 def _no_variables(monkeypatch):
     """Forget the variables with which the tests were started."""
-    for name in ("NB", "ALL", "PORT", "PYTHON"):
+    for name in ("NB", "ALL", "PORT", "PYTHON", "RUN", "CONFIRM"):
         monkeypatch.delenv(name, raising=False)
 
 
@@ -154,6 +154,26 @@ def test_some_notebooks_are_tested_whether_or_not_they_changed(
     line, how = ran[1]
     assert line.endswith(" --all-notebooks book/a.ipynb")
     assert how["PYTHONPATH"] == str(ROOT / "book" / "_ext")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "variables", "line"),
+    [
+        ([], {}, "python -m runs"),
+        (["gpt"], {}, "python -m runs gpt"),
+        (["gpt", "--confirm"], {}, "python -m runs gpt --confirm"),
+        ([], {"RUN": "gpt"}, "python -m runs gpt"),
+        ([], {"RUN": "gpt", "CONFIRM": "1"}, "python -m runs gpt --confirm"),
+        ([], {"CONFIRM": "0"}, "python -m runs"),
+    ],
+)
+def test_runs_are_listed_repeated_and_confirmed(
+    ran, monkeypatch, arguments, variables, line
+):
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    tasks.main(["runs", *arguments])
+    assert ran[1] == (line, {"threads": 1})
 
 
 @pytest.mark.parametrize("all", ["", "0"])

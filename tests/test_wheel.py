@@ -66,8 +66,23 @@ def test_it_holds_the_package_whole_and_nothing_else(unpacked):
     }
     style = Path("dlcore/figures/book.mplstyle")
     assert {Path("dlcore/py.typed"), style} <= sources
+    records = {
+        Path("dlcore/data") / path.relative_to(ROOT)
+        for path in ROOT.glob("runs/[!._]*/*")
+    }
+    assert Path("dlcore/data/runs/digits/card.json") in records
     about = {path for path in held if path.parts[0].endswith(".dist-info")}
-    assert held - about == sources
+    assert held - about == sources | records
+
+
+def test_records_are_opened_from_the_wheel(unpacked):
+    script = """
+from dlcore.data.records import record
+run = record("digits")
+print(run.folder.relative_to(dlcore.__path__[0]), len(run.weights("cnn")))
+"""
+    done = without_torch(unpacked, script)
+    assert done.stdout.split() == [str(Path("data/runs/digits")), "8"], done.stderr
 
 
 def test_torch_is_an_extra(unpacked):

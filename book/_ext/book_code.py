@@ -67,7 +67,7 @@ def imported(tree: ast.AST, root: Path = ROOT) -> Iterator[Path]:
 
 
 @cache
-def _read(file: Path, root: Path) -> tuple[str, tuple[Path, ...]]:
+def read_module(file: Path, root: Path) -> tuple[str, tuple[Path, ...]]:
     """Return a module's code without what does not count, and what it imports."""
     tree = parsed(file.read_text(encoding="utf-8"))
     return ast.dump(tree), tuple(imported(tree, root))
@@ -81,7 +81,7 @@ def modules(sources: Iterable[str], root: Path = ROOT) -> list[Path]:
         file = todo.pop()
         if file not in found:
             found.add(file)
-            todo += _read(file, root)[1]
+            todo += read_module(file, root)[1]
     return sorted(found)
 
 
@@ -94,7 +94,7 @@ def fingerprint(sources: list[str], root: Path = ROOT) -> str:
     """Hash some cells, the modules that they need with their tables, and the style."""
     parts = [ast.dump(parsed(source)) for source in sources]
     for file in modules(sources, root):
-        parts += [file.relative_to(root).as_posix(), _read(file, root)[0]]
+        parts += [file.relative_to(root).as_posix(), read_module(file, root)[0]]
         if (table := file.with_suffix(".csv")).exists():
             parts.append(table.read_text(encoding="utf-8"))
     styles = sorted((root / PACKAGE).rglob("*.mplstyle"))

@@ -11,12 +11,14 @@ from dlcore.data.tables import (
     two_gaussians,
     xor,
 )
-from dlcore.data.texts import king_james, reviews
+from dlcore.data.texts import LETTERS, king_james, king_james_letters, reviews
 
 __all__ = [
+    "LETTERS",
     "credit",
     "cropped",
     "king_james",
+    "king_james_letters",
     "mnist",
     "mnist_sample",
     "nyse",

@@ -29,6 +29,7 @@ from PIL import Image
 
 from dlcore.checks import check, check_one_of
 from dlcore.figures.explore import FRAME_SCALE, in_few_colours
+from dlcore.int8 import to_int8
 
 __all__ = [
     "LIVE",
@@ -159,14 +160,10 @@ def quantised(W: ndarray) -> dict[str, Any]:
         >>> np.frombuffer(base64.b64decode(stored["i8"]), np.int8).tolist()
         [127, -64, 0, 0]
     """
-    W = np.asarray(W, dtype=float)
-    rows = W.reshape(len(W), -1) if W.ndim > 1 else W.reshape(1, -1)
-    largest = np.abs(rows).max(axis=1)
-    scales = np.where(largest > 0, largest, 1.0) / 127
-    whole = np.round(rows / scales[:, None]).astype(np.int8)
+    whole, scales = to_int8(np.asarray(W))
     few = len(scales) <= 16  # to be read; a row of text for each would weigh too much
     return {
-        "shape": [*W.shape],
+        "shape": [*whole.shape],
         "i8": base64.b64encode(whole.tobytes()).decode(),
         "scales": [float(f"{s:.7g}") for s in scales] if few else _floats(scales),
     }
