@@ -4,14 +4,16 @@ import { conv2d, decode, dense, maxPool, relu, tensor } from "./tensors.js";
 
 /**
  * Convolutions, each with a ReLU and a maximum of 2 × 2 behind it, then dense layers with ReLUs
- * between them. `stored` has weights and biases in turn, in the order of the layers.
+ * between them. `stored` has weights and biases by the names of PyTorch, such as "3.weight" and
+ * "3.bias" for the layer 3, in any order.
  *
  * Returns a function from a picture (C, H, W) to `{ logits, maps }`: the scores, and what each
  * convolution gives behind its ReLU.
  */
 export function classifier(stored) {
-  const tensors = Object.values(stored).map(decode), layers = [];
-  for (let k = 0; k < tensors.length; k += 2) layers.push({ W: tensors[k], b: tensors[k + 1] });
+  const numbers = [...new Set(Object.keys(stored).map((name) => parseInt(name)))];
+  const layers = numbers.sort((k, l) => k - l)
+    .map((k) => ({ W: decode(stored[`${k}.weight`]), b: decode(stored[`${k}.bias`]) }));
   return (picture) => {
     const maps = [];
     let x = picture;

@@ -22,7 +22,8 @@ export function render({ model, el }) {
   const meet = svg("path", { class: "live-cross", d: "M-8,-8L8,8M-8,8L8,-8" });
   const hulls = ["plus", "minus"].map((side) => svg("path", { class: `live-hull ${side}` }));
   plane.below.append(...sides, ...hulls);
-  plane.layer.append(edge, arrow, ring, meet);
+  plane.layer.append(edge, arrow, ring);
+  plane.above.append(meet);
   const said = status();
   let unit, answer, net, rule, steps, cost;
 

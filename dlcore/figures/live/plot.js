@@ -28,6 +28,21 @@ export function set(element, attributes) {
   return element;
 }
 
+/** Call `move` with the pointer's events while an element is dragged. */
+export function dragging(element, move) {
+  const stop = () => element.removeEventListener("pointermove", move);
+  set(element, {
+    pointerdown: (event) => {
+      event.preventDefault();
+      element.focus({ preventScroll: true });
+      element.setPointerCapture(event.pointerId);
+      element.addEventListener("pointermove", move);
+    },
+    pointerup: stop,
+    pointercancel: stop,
+  });
+}
+
 /** Write a number as the book does: few digits, a true minus. */
 export function text(value, digits = 2) {
   if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";
@@ -53,7 +68,8 @@ export class Plane {
     Object.assign(this, { x, y, width, height });
     this.box = { left: 44, right: width - 10, top: 8, bottom: height - 40 };
     const { left, right, top, bottom } = this.box;
-    this.cut = `cut-${(Plane.count = (Plane.count ?? 0) + 1)}`;
+    // Each figure of a page has its own copy of this class, so a count would not do.
+    this.cut = `cut-${Math.random().toString(36).slice(2)}`;
     const frame = { x: left, y: top, width: right - left, height: bottom - top };
     const within = () => svg("g", { "clip-path": `url(#${this.cut})` });
     [this.below, this.layer] = [within(), within()];
