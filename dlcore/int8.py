@@ -22,8 +22,8 @@ def to_int8(
         [[127, -64], [0, 0]]
     """
     rows = np.reshape(W, (len(W) if np.ndim(W) > 1 else 1, -1)).astype(float)
-    largest = np.abs(rows).max(axis=1)
-    scales = (np.where(largest > 0, largest, 1.0) / 127).astype(np.float32)
+    scales = (np.abs(rows).max(axis=1) / 127).astype(np.float32)
+    scales[scales < np.finfo(np.float32).tiny] = 1  # a row of zeros, or as good as that
     whole = np.round(rows / scales[:, None]).astype(np.int8)
     return whole.reshape(np.shape(W)), scales
 
