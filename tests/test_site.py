@@ -692,11 +692,10 @@ def test_picture_and_controls_agree_when_a_reader_comes_back(browser):
     figure = reader.page.locator(".explore:has(input)").first
     slider = figure.locator("input").first
     slider.press("End")
-    chosen = slider.input_value()
+    chosen, text = slider.input_value(), slider.get_attribute("aria-valuetext")
     reader.page.goto("about:blank")
     reader.page.go_back()
     assert slider.input_value() == chosen, f"{reader}: Chromium has forgotten"
-    text = slider.evaluate("s => JSON.parse(s.dataset.texts)[s.value]")
     said = f"{reader}: the slider is at {text} again, but its picture is not"
     expect(figure.locator(PICTURE), f"{said}: explore.js").to_have_attribute(
         "aria-label", re.compile(rf"= {re.escape(text)}\b"), timeout=30_000
