@@ -19,7 +19,6 @@ on paper all answers stand at the end of the page.
 
 import math
 import re
-from copy import deepcopy
 from html import escape
 from typing import Any, ClassVar
 
@@ -188,7 +187,7 @@ def nothing(writer: Any, node: Tag) -> None:
 
 def copies(found: list[nodes.Node]) -> list[nodes.Node]:
     """Copy nodes for a second place on the page, where they are no targets."""
-    found = deepcopy(found)
+    found = [node.deepcopy() for node in found]
     for node in found:
         for element in node.findall(nodes.Element):
             element["ids"] = []
@@ -199,7 +198,7 @@ def word_on(
     which: str, choice: list[nodes.Node], word: list[nodes.Node], **data: Any
 ) -> Tag:
     """Return what is said of a choice: "✓ The answer, 131: a word on it"."""
-    first, *blocks = deepcopy(word)
+    first, *blocks = [node.deepcopy() for node in word]
     paragraph = tag(
         "p",
         tag("span", which, class_="predict-which"),
