@@ -1,11 +1,10 @@
 """A digit that is drawn, set as MNIST's are, and read as torch reads it, in Chromium."""
 
-import base64
-
 import numpy as np
 import pytest
 import torch
 from playwright.sync_api import expect
+from stored import floats, whole
 from torch.nn.functional import cross_entropy
 
 from dlcore import data
@@ -38,32 +37,6 @@ def net(digits):
         cross_entropy(net(pictures(X[rows])), torch.tensor(y[rows])).backward()
         adam.step()
     return net.eval()
-
-
-def floats(net):
-    def stored(p):
-        numbers = p.numpy().astype("<f4").tobytes()
-        return {"shape": [*p.shape], "f32": base64.b64encode(numbers).decode()}
-
-    return {name: stored(p) for name, p in net.state_dict().items()}
-
-
-def whole(net):
-    """Return the network with the weights that a page has of whole numbers."""
-    twin = classifier((1, 28, 28), [4, 12], [32], 10)
-    parts = {}
-    for name, stored in stored_weights(net.state_dict()).items():
-        kind, form = ("i8", np.int8) if "i8" in stored else ("f32", "<f4")
-        numbers = np.frombuffer(base64.b64decode(stored[kind]), form)
-        numbers = numbers.reshape(stored["shape"]).astype(np.float64)
-        if kind == "i8":
-            scales = stored["scales"]
-            if isinstance(scales, dict):
-                scales = np.frombuffer(base64.b64decode(scales["f32"]), "<f4")
-            numbers *= np.reshape(scales, (-1, *[1] * (numbers.ndim - 1)))
-        parts[name] = torch.tensor(numbers).float()
-    twin.load_state_dict(parts)
-    return twin.eval()
 
 
 @pytest.fixture(scope="module")

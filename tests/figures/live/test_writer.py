@@ -1,12 +1,12 @@
 """A transformer that writes, in Chromium: dlcore's numbers, whole and without its parts."""
 
-import base64
 from copy import deepcopy
 
 import numpy as np
 import pytest
 import torch
 from playwright.sync_api import expect
+from stored import floats, whole
 from torch.nn.functional import cross_entropy
 
 from dlcore.figures.live import as_script, stored_weights
@@ -27,31 +27,6 @@ def net():
         p.data += 0.4 * torch.randn(p.shape, generator=source, dtype=p.dtype)
         p.data = p.data.float().double()
     return net.eval()
-
-
-def floats(net):
-    def stored(p):
-        numbers = p.numpy().astype("<f4").tobytes()
-        return {"shape": [*p.shape], "f32": base64.b64encode(numbers).decode()}
-
-    return {name: stored(p) for name, p in net.state_dict().items()}
-
-
-def whole(net):
-    """Return the model with the weights that a page has of whole numbers."""
-    twin, parts = deepcopy(net), {}
-    for name, stored in stored_weights(net.state_dict()).items():
-        kind, form = ("i8", np.int8) if "i8" in stored else ("f32", "<f4")
-        numbers = np.frombuffer(base64.b64decode(stored[kind]), form)
-        numbers = numbers.reshape(stored["shape"]).astype(np.float64)
-        if kind == "i8":
-            scales = stored["scales"]
-            if isinstance(scales, dict):
-                scales = np.frombuffer(base64.b64decode(scales["f32"]), "<f4")
-            numbers *= np.reshape(scales, (-1, 1))
-        parts[name] = torch.tensor(numbers)
-    twin.load_state_dict(parts)
-    return twin
 
 
 def without(net, mask=True, places=True, off=()):
