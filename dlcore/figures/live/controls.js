@@ -16,7 +16,8 @@ export function button(said, press, more = {}) {
 export function slider({ label, min, max, step, value, input, digits = 2, log = false }) {
   const [there, back] = log ? [Math.log, Math.exp] : [(v) => v, (v) => v];
   const ends = { min: there(min), max: there(max), step: log ? "any" : step };
-  const range = html("input", { type: "range", ...ends, "aria-label": label });
+  const range = html("input", { type: "range", ...ends, "aria-label": label,
+    "data-lm-suppress-shortcuts": "" }); // JupyterLab's arrow keys go to another cell
   const typed = html("input", { type: "number", min, max, step: "any", "aria-label": label });
   let current = value;
   const show = (v) => {

@@ -200,6 +200,11 @@ def test_bars_are_the_next_characters_of_a_typed_text(figure, net):
     expect(said).not_to_contain_text("Dropped")
 
 
+def test_sliders_keep_the_arrow_keys_of_jupyterlab(figure):
+    for slider in figure.locator("input[type=range]").all():
+        expect(slider).to_have_attribute("data-lm-suppress-shortcuts", "")
+
+
 def test_rules_cut_bars_as_those_of_dlcore(figure, net):
     here = figure.locator(".live")
     logs = without(whole(net))(tokens_of("in the "))[-1]
