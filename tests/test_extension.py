@@ -17,11 +17,11 @@ from book_explore import STILL, control_html, html
 from book_figures import describe, strip_comments
 from book_light import drop_plain_spans
 from book_sheets import Figure, read, write
-from browser import CHROMIUM, FLAGS
+from browser import CHROMIUM, launched
 from bs4 import BeautifulSoup
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from PIL import Image
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import expect
 from pydata_sphinx_theme.pygments import get_pygments_stylesheet
 
 from dlcore.figures.explore import DESCRIPTION, FRAMES, explore
@@ -395,10 +395,8 @@ def moving(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def browser():
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+    with launched() as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture

@@ -18,11 +18,11 @@ from book_predict import (
     split,
     take_answers,
 )
-from browser import CHROMIUM, FLAGS
+from browser import CHROMIUM, launched
 from bs4 import BeautifulSoup
 from docutils import nodes
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import expect
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -301,10 +301,8 @@ browser_is_here = pytest.mark.skipif(
 
 @pytest.fixture(scope="module")
 def browser():
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+    with launched() as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture

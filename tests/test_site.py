@@ -23,9 +23,9 @@ import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from book_api import modules, own
-from browser import CHROMIUM, FLAGS
+from browser import CHROMIUM, launched
 from PIL import Image, ImageChops, ImageFilter
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import expect
 
 from dlcore.connectionism import perceptron
 
@@ -263,10 +263,8 @@ def server():
 
 @pytest.fixture(scope="session")
 def browser():
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+    with launched() as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="session")

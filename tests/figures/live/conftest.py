@@ -1,7 +1,7 @@
 import matplotlib.pyplot as plt
 import pytest
 from book_live import HOLDER, html
-from browser import CHROMIUM, FLAGS
+from browser import CHROMIUM, launched
 
 from dlcore.figures.live import as_script, live, stylesheet
 
@@ -14,12 +14,8 @@ def chromium():
             "No Chromium on this machine: what live figures compute was not tested. "
             "On Debian: apt-get install chromium"
         )
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+    with launched() as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")
